@@ -1,0 +1,350 @@
+"""Operators: a rollout goes out in waves; each target has an actor of its own that writes, verifies, and tries again.
+
+An operator's "done" is a claim, recorded as such; whether it is true is for the checks. Polls that would see what the last
+one saw are skipped like idle beats. A writer that dies leaves what it had written; it starts again only where the fault
+says so, with the next attempt.
+"""
+
+from __future__ import annotations
+
+import errno
+from collections import Counter
+from dataclasses import dataclass
+
+import simpy
+
+from fleetbeat.chance.step import Step
+from fleetbeat.engines.des.body import Body, Shell
+from fleetbeat.engines.des.doze import Series, sleep
+from fleetbeat.engines.des.drive import Died, Latencies, Trace, drive
+from fleetbeat.engines.des.watch import Writing
+from fleetbeat.engines.des.world import Wait, World
+from fleetbeat.engines.recorder import When
+from fleetbeat.history.records import compared
+from fleetbeat.protocol.faults import Outcome
+from fleetbeat.protocol.writers import LOOKS, WRITERS, Look, Post
+from fleetbeat.scenario.model import Rollout
+from fleetbeat.scenario.resolve import body_of
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """One version to one target: what is written, how, and how it is verified. Times in ns."""
+
+    rollout: str
+    version: str
+    operator: str
+    target: str
+    body: bytes
+    digest: str
+    write: str
+    method: str
+    verify: str
+    uid: int
+    perms: int
+    chunk: int = 65536
+    poll_ns: int = 1_000_000_000
+    timeout_ns: int = 0
+    retries: int = 0
+
+    @property
+    def name(self) -> str:
+        """As in post ids: the version and the target, with the operator's name unless it is `op`."""
+        prefix = "" if self.operator == "op" else f"{self.operator}:"
+        return f"{prefix}{self.version}/{self.target}"
+
+
+class Writer(Body):
+    """The process that writes and looks for one delivery. `writing` is the post under way."""
+
+    writing: Writing | None = None
+    dying: Outcome | None = None
+
+    def die(self, when: When, outcome: Outcome) -> None:
+        self.dying = outcome
+        for handle in self.shell.exit():
+            self.shell.world.watch.closed(when, handle)
+
+
+class Poster:
+    """Carries out one delivery."""
+
+    def __init__(self, world: World, delivery: Delivery, latencies: Latencies, actor: str = "") -> None:
+        self.world = world
+        self.delivery = delivery
+        self.latencies = latencies
+        self.actor = actor or f"{delivery.operator}:{delivery.version}/{delivery.target}"
+        self.home = world.specs[delivery.target].home
+        self.counts: Counter[str] = Counter()
+        self.polls = 0
+        self.life = 0
+        self.body = self._embody()
+
+    def _embody(self) -> Writer:
+        one = self.delivery
+        shell = Shell(self.world, one.target, self.home, one.uid)
+        return Writer(shell, self.actor, self.life, "operators", one.target, self.home, self.latencies, one.operator)
+
+    def deliver(self, at_ns: int) -> Wait:
+        """Posts, verifies and tries again; returns whether the operator holds it for done."""
+        one = self.delivery
+        claim = "failed"
+        for attempt in range(1, one.retries + 2):
+            outcome = yield from self.write(attempt, at_ns)
+            if outcome == "died":
+                dying = self.body.dying
+                if dying is None or dying.restart_ns is None:
+                    return False
+                at_ns = self.world.now + max(1, dying.restart_ns)
+                self.life += 1
+                self.body = self._embody()
+                continue
+            claim = "failed"
+            if outcome == "written":
+                claim = yield from self._verify(attempt)
+            if claim == "died":
+                return False
+            if claim == "done":
+                break
+            at_ns = self.world.now + 1
+        self._claim(claim, attempt)
+        return claim == "done"
+
+    # --- writing ---
+
+    def write(self, attempt: int, at_ns: int) -> Wait:
+        """One post; returns written, failed or died."""
+        world, one = self.world, self.delivery
+        post = f"{one.name}#{attempt}"
+        step = Step(self.actor, self.life, attempt, "post")
+        when = yield from world.until(at_ns, step)
+        add = world.recorder.add
+        add(
+            when,
+            self.actor,
+            "post.plan",
+            post=post,
+            version=one.version,
+            agent=one.target,
+            operator=one.operator,
+            attempt=attempt,
+            body=one.digest,
+            write=one.method,
+        )
+        temporary = f"{self.home}/.rules.{self._suffix(attempt)}"
+        plan = Post(self.home, one.body, temporary, one.chunk, one.perms)
+        self.body.writing = Writing(post, one.target, one.body)
+        trace = Trace("post", attempt, when)
+        outcome, error = "written", None
+        try:
+            yield from drive(world, self.body, WRITERS[one.write](plan), trace)
+        except Died:
+            outcome = "died"
+        except OSError as failure:
+            outcome, error = "failed", errno.errorcode.get(failure.errno or 0, str(failure.errno))
+        self.body.writing = None
+        at = (trace.end, trace.last or when[1]) if outcome == "written" else self.body.at
+        self.counts.update(look.kind for look in trace.looked)
+        left = temporary if one.write != "in-place" and world.files.kind(temporary) is not None else None
+        add(at, self.actor, "post.end", post=post, agent=one.target, outcome=outcome, error=error, leftover=left)
+        return outcome
+
+    def _suffix(self, attempt: int) -> str:
+        """What `mktemp` would make up: six letters drawn for this attempt; one fixed name where it is shared."""
+        if self.delivery.write == "shared-temp":
+            return "tmp"
+        letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+        bits = self.world.choices.bits("mktemp", Step(self.actor, self.life, attempt, "mktemp"))
+        text = ""
+        for _ in range(6):
+            bits, index = divmod(bits, len(letters))
+            text += letters[index]
+        return text
+
+    # --- verifying ---
+
+    def _verify(self, attempt: int) -> Wait:
+        """Polls until the delivery looks done or time is up; returns done, timeout or died."""
+        world, one = self.world, self.delivery
+        if one.verify == "none":
+            return "done"
+        base = world.now
+        last = one.timeout_ns // one.poll_ns
+        number = 1
+        self.body.caught_up = None
+        while number <= last:
+            begin = self._begin(attempt, number)
+            start = base + number * one.poll_ns
+            when = (start, world.tie(begin))
+            if self.body.caught_up is None or not when < self.body.caught_up:
+                yield world.clock.instant(max(start, world.now + 1), when[1])
+                when = (world.now, when[1])
+            trace = Trace("poll", self._number(attempt, number), when)
+            try:
+                done = yield from drive(world, self.body, LOOKS[one.verify](self._look()), trace)
+            except Died:
+                world.recorder.keep(trace.rows)
+                return "died"
+            self.polls += 1
+            self.counts.update(look.kind for look in trace.looked)
+            if done or trace.changed:
+                world.recorder.keep(trace.rows)
+            if done:
+                return "done"
+            work = sum(trace.lasting)
+            if trace.changed or not trace.steady or work >= one.poll_ns:
+                number = max(number + 1, -(-(world.now + 1 - base) // one.poll_ns))
+                continue
+            number = yield from self._doze(attempt, number, base, trace, last)
+        if world.now < base + one.timeout_ns:
+            yield from world.until(base + one.timeout_ns, self._begin(attempt, last + 1)._replace(operation="timeout"))
+        return "timeout"
+
+    def _doze(self, attempt: int, number: int, base: int, trace: Trace, last: int) -> Wait:
+        """Skips polls that would see the same; returns the number of the next poll to play."""
+        world, poll = self.world, self.delivery.poll_ns
+        series = Series(
+            done=number,
+            like=trace,
+            start_of=lambda m: base + m * poll,
+            reach=lambda at_ns: max(number + 1, -(-(at_ns - base) // poll)),
+            begin=lambda m: self._begin(attempt, m),
+        )
+        step = Step(self.actor, self.life, self._number(attempt, number), "begin")
+        ahead = world.injector.next_hit(
+            "operators",
+            self.delivery.target,
+            trace.looked,
+            step,
+            lambda at_ns: self._number(attempt, series.reach(at_ns)),
+            self._number(attempt, last + 1),
+        )
+        named = [
+            s.episode for s in world.choices.overrides.steps() if s.actor == self.actor and s.episode > step.episode
+        ]
+        ahead = min([*named, *([] if ahead is None else [ahead])], default=self._number(attempt, last + 1))
+        hit = min(ahead - self._number(attempt, 0), last + 1)
+        following, self.body.caught_up = yield from sleep(world, series, tuple(trace.names), hit)
+        skipped = min(following, last + 1) - number - 1
+        self.polls += skipped
+        for look in trace.looked:
+            self.counts[look.kind] += skipped
+        return following
+
+    def _begin(self, attempt: int, number: int) -> Step:
+        return Step(self.actor, self.life, self._number(attempt, number), "begin")
+
+    @staticmethod
+    def _number(attempt: int, number: int) -> int:
+        """Polls of one attempt are numbered on from those of the attempt before, by a thousand thousand each."""
+        return attempt * 1_000_000 + number
+
+    def _look(self) -> Look:
+        prompt = self.world.manifest(self.delivery.target).prompt
+        return Look(self.home, compared(self.delivery.body), prompt.path, prompt.begin, prompt.end)
+
+    def _claim(self, claim: str, attempt: int) -> None:
+        world, one = self.world, self.delivery
+        at: When = (world.now, self.body.at[1])
+        add = world.recorder.add
+        if self.polls:
+            add(
+                at,
+                self.actor,
+                "polls",
+                agent=one.target,
+                operator=one.operator,
+                count=self.polls,
+                ops=dict(sorted(self.counts.items())),
+            )
+        add(
+            at,
+            self.actor,
+            "claim",
+            post=f"{one.name}#{attempt}",
+            version=one.version,
+            agent=one.target,
+            operator=one.operator,
+            verify=one.verify,
+            claim=claim,
+        )
+
+
+def roll_out(world: World, rollout: Rollout, identity: str, waves: tuple[tuple[str, ...], ...], digest: str) -> Wait:
+    """The process of one rollout: its waves, one after another."""
+    latencies = Latencies(rollout.latency)
+    body = body_of(rollout)
+    actor = f"{rollout.operator}:{rollout.version}"
+    at_ns = rollout.at
+    for number, targets in enumerate(waves, 1):
+        step = Step(actor, 0, number, "wave")
+        when = yield from world.until(at_ns, step)
+        _wave(world, identity, actor, when, number, "begin", len(targets))
+        deliveries = [_delivery(rollout, identity, target, body, digest) for target in targets]
+        fine = yield from _post_all(world, rollout, deliveries, latencies, when[0])
+        end = yield from world.until(world.now + 1, step._replace(operation="wave-end"))
+        stopped = rollout.stop_on_failure and not fine
+        _wave(world, identity, actor, end, number, "stopped" if stopped else "end", len(targets))
+        if stopped:
+            return
+        at_ns = world.now + (rollout.waves[number - 1].bake if rollout.waves else 0)
+
+
+def _post_all(world: World, rollout: Rollout, deliveries: list[Delivery], latencies: Latencies, start: int) -> Wait:
+    """Posts to a wave's targets, at once or one by one; returns whether all were held for done."""
+    results: list[bool] = []
+    if rollout.order == "one-by-one":
+        at_ns = start + 1
+        for delivery in deliveries:
+            results.append((yield from Poster(world, delivery, latencies).deliver(at_ns)))
+            if rollout.stop_on_failure and not results[-1]:
+                break
+            at_ns = max(at_ns + rollout.spacing, world.now + 1)
+        return all(results)
+    stopping = world.clock.event()
+    under_way: list[simpy.Event] = []
+    for index, delivery in enumerate(deliveries):
+        at_ns = start + 1 + index * rollout.spacing
+        under_way.append(
+            world.clock.process(_one(world, rollout, Poster(world, delivery, latencies), at_ns, results, stopping))
+        )
+    yield world.clock.all_of(under_way)
+    return all(results)
+
+
+def _one(
+    world: World, rollout: Rollout, poster: Poster, at_ns: int, results: list[bool], stopping: simpy.Event
+) -> Wait:
+    if rollout.spacing and rollout.stop_on_failure:
+        start = yield from world.until(at_ns, Step(poster.actor, 0, 0, "start"))
+        if stopping.triggered:
+            return
+        at_ns = start[0] + 1
+    done = yield from poster.deliver(at_ns)
+    results.append(done)
+    if not done and not stopping.triggered:
+        stopping.succeed()
+
+
+def _wave(world: World, identity: str, actor: str, when: When, number: int, event: str, targets: int) -> None:
+    world.recorder.add(when, actor, "wave", rollout=identity, wave=number, event=event, targets=targets)
+
+
+def _delivery(rollout: Rollout, identity: str, target: str, body: bytes, digest: str) -> Delivery:
+    return Delivery(
+        rollout=identity,
+        version=rollout.version,
+        operator=rollout.operator,
+        target=target,
+        body=body,
+        digest=digest,
+        write=rollout.write,
+        method=rollout.write,
+        verify=rollout.verify,
+        uid=rollout.uid,
+        perms=int(rollout.perms, 8),
+        chunk=rollout.chunk,
+        poll_ns=rollout.poll,
+        timeout_ns=rollout.timeout,
+        retries=rollout.retries,
+    )

@@ -1,0 +1,147 @@
+"""The world of one simulated run: time, chance, files, the recorder and who lives in it, in one object passed along."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterable
+from typing import TYPE_CHECKING, Any
+
+import simpy
+
+from fleetbeat.chance.choices import Hashed, Overrides
+from fleetbeat.chance.step import Step
+from fleetbeat.engines.bodies import Bodies
+from fleetbeat.engines.des.clock import Clock
+from fleetbeat.engines.injector import Injector
+from fleetbeat.engines.recorder import Recorder, Tie, When
+from fleetbeat.files.memory import MemoryFiles
+from fleetbeat.protocol.vocabulary import Program
+from fleetbeat.scenario.manifest import Manifest
+from fleetbeat.scenario.model import Scenario
+from fleetbeat.scenario.resolve import AgentSpec
+
+if TYPE_CHECKING:
+    from fleetbeat.engines.des.agent import Agent
+    from fleetbeat.engines.des.doze import Doze
+    from fleetbeat.engines.des.watch import Watch
+
+#: What a SimPy process yields, and what our generators of waits yield to it.
+Wait = Generator[simpy.Event, Any, Any]
+
+
+class World:
+    def __init__(
+        self,
+        scenario: Scenario,
+        specs: tuple[AgentSpec, ...],
+        manifests: dict[str, Manifest],
+        programs: dict[str, Program],
+        overrides: Overrides | None,
+    ) -> None:
+        self.scenario = scenario
+        self.specs = {spec.name: spec for spec in specs}
+        self.manifests = manifests
+        self.programs = programs
+        self.choices = Hashed(scenario.seed, overrides)
+        self.clock = Clock(initial_time=0)
+        self.recorder = Recorder()
+        self.bodies = Bodies()
+        self.files = MemoryFiles()
+        self.injector = Injector(scenario, specs, self.choices, lambda agent: self.manifest(agent).prompt.path)
+        self.tie_of_start = self.tie(Step("harness"))
+        self.agents: dict[str, Agent] = {}
+        self.watch: Watch
+        self.hosts = {host.name: host for host in scenario.fleet.hosts}
+        self.power_losses: dict[str, int] = {}
+        self.unmet: dict[Step, Step] = {}
+        self.dozing: dict[str, dict[Doze, None]] = {}
+        self.holds = bool(self.choices.overrides.holds)
+        self._named = set(self.choices.overrides.holds.values())
+        self._passed: dict[Step, simpy.Event] = {step: self.clock.event() for step in sorted(self._named)}
+
+    # --- time and order ---
+
+    @property
+    def now(self) -> int:
+        return int(self.clock.now)
+
+    def tie(self, step: Step) -> Tie:
+        return Tie(self.choices, step)
+
+    def until(self, at_ns: int, step: Step) -> Wait:
+        """Waits for the instant of a step of the harness; returns its place in the order."""
+        tie = self.tie(step)
+        yield self.clock.instant(max(at_ns, self.now + 1), tie)
+        return (self.now, tie)
+
+    def start(self, process: Wait) -> None:
+        self.clock.process(process)
+
+    # --- holds of a case file ---
+
+    def held_until(self, step: Step) -> simpy.Event | None:
+        """The event that a case makes this step wait for, if it has not happened yet."""
+        until = self.choices.hold(step)
+        if until is None:
+            return None
+        event = self._passed[until]
+        if event.triggered:
+            return None
+        self.unmet[step] = until
+        return event
+
+    def passed(self, step: Step) -> None:
+        """Told after each step took effect."""
+        if step in self._named and not self._passed[step].triggered:
+            self._passed[step].succeed()
+
+    # --- sleepers ---
+
+    def doze(self, doze: Doze, names: Iterable[str]) -> None:
+        for name in names:
+            self.dozing.setdefault(name, {})[doze] = None
+
+    def wakes(self, doze: Doze, names: Iterable[str]) -> None:
+        for name in names:
+            self.dozing[name].pop(doze, None)
+
+    def rouse(self, names: Iterable[str], when: When) -> Wait:
+        """Wakes whoever sleeps on one of these names, before what is about to happen there at `when` does.
+
+        The sleepers catch up with what they did before `when`; then the caller goes on, at the same place in the order.
+        """
+        found: dict[Doze, None] = {}
+        for name in names:
+            found.update(self.dozing.get(name, {}))
+        for doze in found:
+            doze.rouse(when)
+        if found:
+            yield self.clock.instant(when[0], when[1])
+
+    def residents(self, agent: str) -> list[str]:
+        """The names under which the sleepers of an agent's host are roused: its power concerns them all."""
+        host = self.specs[agent].host
+        return [f"agent:{spec.name}" for spec in self.specs.values() if spec.host == host]
+
+    def rouse_all(self, when: When) -> None:
+        """Wakes everybody at the end of the run."""
+        for dozing in self.dozing.values():
+            for doze in dozing:
+                doze.rouse(when)
+
+    # --- look-ups ---
+
+    def manifest(self, agent: str) -> Manifest:
+        return self.manifests[self.specs[agent].agent]
+
+    def body(self, data: bytes, when: When, origin: str = "unknown", version: str | None = None) -> str:
+        """The digest of a body met at `when`; its record is written the first time."""
+
+        def report(fields: dict[str, Any]) -> None:
+            self.recorder.add(when, "harness", "body", **fields)
+
+        return self.bodies.see(data, origin, report, version)
+
+    def host_seconds(self, agent: str, at_ns: int) -> float:
+        """What the clock of the agent's host shows."""
+        host = self.hosts[self.specs[agent].host]
+        return float(at_ns * (1 + host.clock_ppm * 1e-6) + host.clock_offset) / 1e9

@@ -1,0 +1,247 @@
+"""History: everything that happened in one run, in order, as flat records. Engines write it; checks, metrics and
+reports read nothing else.
+
+A record is a time in integer nanoseconds, an actor, a kind and that kind's fields (JSON values). `KINDS` is the schema:
+each kind with its fields and who can observe it. Records of kind `op` only explain: taking them out leaves every
+verdict as it was or turns it into unknown.
+
+Bodies are named by digest, so that a history without texts is judged alike. `body` is the digest of the bytes; `norm`
+is the digest of the text as an agent compares it (UTF-8 decoded, newlines translated, stripped), null where the bytes
+do not decode; `blank` says that nothing is left after stripping.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+SCHEMA = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One thing that happened. `t` in nanoseconds of virtual (or measured) time since the run began."""
+
+    t: int
+    actor: str
+    kind: str
+    fields: Mapping[str, Any]
+
+    def __getitem__(self, name: str) -> Any:
+        return self.fields[name]
+
+    def get(self, name: str, default: Any = None) -> Any:
+        return self.fields.get(name, default)
+
+
+#: kind -> {field: meaning}. A field ending in `?` may be null. Times are ns.
+KINDS: dict[str, dict[str, str]] = {
+    # what was planned
+    "run": {
+        "schema": "version of this schema",
+        "fleetbeat": "version of the program",
+        "scenario": "its name",
+        "seed": "integer",
+        "engine": "des, fleet, process, docker",
+        "duration": "planned length, ns",
+        "observed": "list of what this engine observes beyond the common part: ops",
+        "expect": "the scenario's expectations as resolved",
+        "bound": "runnable beats within which a signal must be resolved once faults are off (2)",
+    },
+    "host": {"host": "name", "disk?": "byte budget", "clock_offset": "ns", "clock_ppm": "drift"},
+    "rollout": {
+        "rollout": "id",
+        "version": "id of the version it wants in place",
+        "operator": "who runs it",
+        "body": "digest",
+        "targets": "list of agents, explicit",
+        "write": "atomic, atomic-synced, in-place, cross-device, shared-temp, hand-down",
+        "verify": "none, disappearance, canonical, effective",
+        "waves": "list of lists of agents",
+    },
+    "fault.plan": {
+        "fault": "id",
+        "means": "one line in words",
+        "on": "agents or operators",
+        "targets": "list",
+        "from": "ns",
+        "to?": "ns",
+    },
+    "body": {
+        "body": "digest of the bytes",
+        "norm?": "digest of the compared text, null if not UTF-8",
+        "blank": "true if nothing is left after stripping",
+        "size": "bytes",
+        "version?": "the version it carries, null for start states, outside edits and bytes nobody posted",
+        "origin": "rollout, start, edit, hand-down, unknown (bytes that nobody posted or recorded)",
+        "text?": "the text, if bodies are kept and it decodes",
+        "base64?": "the bytes, if bodies are kept and they do not decode",
+    },
+    # agents and their processes
+    "agent": {
+        "agent": "name",
+        "home": "directory, fleet-wide",
+        "host": "name",
+        "program": "name of its manifest",
+        "parent?": "agent that spawned it",
+        "spawned": "false if it was there at the start",
+        "declares": "paths its manifest says it writes, relative to home, globs",
+        "set_aside": "paths at which it sets signals aside on purpose, globs",
+        "known_gaps": "invariant ids its manifest admits",
+        "canonical?": "digest of canonical at the start, null if none",
+    },
+    "life.begin": {"agent": "name", "life": "0 for the first"},
+    "life.end": {"agent": "name", "life": "", "cause": "crash, power, end", "fault?": "id of the fault that did it"},
+    "heartbeat.end": {"agent": "name", "life": "", "beat": "number", "error": "the exception that escaped"},
+    "runnable": {"agent": "name", "runnable": "true or false: may it consume signals from now on"},
+    "beat": {
+        "agent": "name",
+        "life": "",
+        "beat": "number within the life",
+        "end": "ns at which its work ended",
+        "runnable": "",
+        "outcome": "done, cut (the process died in it), ended (an exception escaped)",
+    },
+    "beats": {
+        "agent": "name",
+        "life": "",
+        "first": "number of the first idle beat of this span",
+        "last": "number of the last",
+        "last_start": "ns at which the last one began",
+        "end": "ns at which the last one's work ended",
+        "runnable": "",
+        "ops": "operations that each of them made: {kind: count}",
+    },
+    "rebuild.begin": {
+        "agent": "name",
+        "life": "",
+        "rebuild": "number within the life, boot is 0",
+        "cause": "boot, molt, refresh, rebuild",
+    },
+    "rebuild.end": {
+        "agent": "name",
+        "life": "",
+        "rebuild": "",
+        "outcome": "done, failed (its flush or read failed), cut, ended",
+    },
+    "pause": {
+        "agent": "name",
+        "what": "process (stopped) or thread (the beat thread stalls)",
+        "end": "ns",
+        "fault?": "id",
+    },
+    # what can be seen of a directory from outside
+    "signal": {
+        "agent": "name",
+        "event": "appeared, replaced, changed, vanished, moved",
+        "to?": "where it was moved, relative to home",
+    },
+    "canonical": {
+        "agent": "name",
+        "event": "truncated, written, replaced, removed",
+        "body?": "digest of its content afterwards, null if there is none",
+    },
+    "prompt": {
+        "agent": "name",
+        "state": "whole, torn (no end to the section, or undecodable), missing",
+        "norm?": "digest of the text in its protected rules section, null if there is no section",
+        "blank": "true if the section is there but empty",
+    },
+    "write": {
+        "agent?": "agent in whose home it lies, null if in none",
+        "path": "fleet-wide: a file written outside what is declared or targeted",
+    },
+    "log": {
+        "agent": "name",
+        "life": "",
+        "event": "rules_loaded, rules_write_error, ...",
+        "fields": "the entry's own fields",
+    },
+    "edit": {"agent": "name", "path": "relative to home", "body?": "digest", "by": "who: start state or outside hand"},
+    # writers
+    "post.plan": {
+        "post": "id",
+        "version": "id",
+        "agent": "target",
+        "operator": "who",
+        "attempt": "from 1",
+        "body": "digest",
+        "write": "method",
+    },
+    "post.begin": {"post": "id", "agent": "target"},
+    "post.complete": {"post": "id", "agent": "target"},
+    "post.end": {
+        "post": "id",
+        "agent": "target",
+        "outcome": "written, failed, died",
+        "error?": "errno name",
+        "leftover?": "temporary that was left, fleet-wide path",
+    },
+    "claim": {
+        "post": "id of the last attempt",
+        "version": "id",
+        "agent": "target",
+        "operator": "who",
+        "verify": "how",
+        "claim": "done, failed, timeout",
+    },
+    "polls": {
+        "agent": "target",
+        "operator": "who",
+        "count": "polls made",
+        "ops": "operations of all of them together: {kind: count}",
+    },
+    "wave": {"rollout": "id", "wave": "from 1", "event": "begin, end, stopped", "targets": "how many"},
+    # what the harness did
+    "fault": {
+        "fault": "id",
+        "agent": "agent hit (for an operator: its target)",
+        "on": "agents or operators",
+        "step": "the step in words",
+        "operation": "kind, or beat, process, power",
+        "path?": "relative to home",
+        "effect": "error, partial, after, delay, crash, pause, power",
+        "error?": "errno name",
+    },
+    "unseen": {"agent?": "name, null for all", "from": "ns", "to": "ns", "missing": "what was not observed"},
+    "hold.unmet": {"step": "step that was held", "until": "step that never came"},
+    # explanation only
+    "op": {
+        "agent": "agent whose directory is home to the actor (for an operator: its target)",
+        "life": "",
+        "episode": "number",
+        "role": "boot, beat, rebuild, post, poll, hand-down",
+        "operation": "kind",
+        "path": "relative to home",
+        "nth": "",
+        "result": "ok or errno name",
+        "size?": "bytes moved",
+        "body?": "digest of what was read of the signal, once the whole was read",
+    },
+    "end": {"reason": "duration, interrupted"},
+}
+
+
+def digest(data: bytes) -> str:
+    """The name of a body: the first 16 hex digits of its SHA-256."""
+    return hashlib.sha256(data).hexdigest()[:16]
+
+
+def compared(data: bytes) -> str | None:
+    """The text that an agent compares: UTF-8 decoded, newlines translated, stripped; None if it does not decode.
+
+    Source: PROTOCOL, the episode's table ("a body that is not UTF-8 counts as a read failure", "body, stripped, equals
+    canonical, stripped") and "text is read with newline translation".
+    """
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError:
+        return None
+    return text.replace("\r\n", "\n").replace("\r", "\n").strip()
+
+
+def norm_of(text: str) -> str:
+    """The digest of a compared text."""
+    return digest(text.strip().encode("utf-8"))
