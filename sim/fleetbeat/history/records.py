@@ -50,7 +50,13 @@ KINDS: dict[str, dict[str, str]] = {
         "expect": "the scenario's expectations as resolved",
         "bound": "runnable beats within which a signal must be resolved once faults are off (2)",
     },
-    "host": {"host": "name", "disk?": "byte budget", "clock_offset": "ns", "clock_ppm": "drift"},
+    "host": {
+        "host": "name",
+        "disk?": "byte budget",
+        "system_disk?": "byte budget of system/",
+        "clock_offset": "ns",
+        "clock_ppm": "drift",
+    },
     "rollout": {
         "rollout": "id",
         "version": "id of the version it wants in place",

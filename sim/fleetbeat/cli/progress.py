@@ -1,0 +1,58 @@
+"""A progress bar for a run that takes longer than two seconds, on a terminal's standard error and nowhere else.
+
+The one clock of the command line: it decides what is shown, never what happens.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from fleetbeat.cli.output import is_terminal
+
+PATIENCE_S = 2.0
+
+
+@contextmanager
+def shown(duration_ns: int, *, quiet: bool) -> Iterator[Callable[[int], None] | None]:
+    """Yields the function to be told virtual time in ns, or None where nobody is watching."""
+    if quiet or not is_terminal(sys.stderr):
+        yield None
+        return
+    bar = _Bar(duration_ns)
+    try:
+        yield bar
+    finally:
+        bar.stop()
+
+
+class _Bar:
+    """rich's bar, made and drawn only once the patience is over."""
+
+    def __init__(self, duration_ns: int) -> None:
+        self.duration_ns = duration_ns
+        self.began = time.monotonic()
+        self.drawn: Any = None
+        self.task: Any = None
+
+    def __call__(self, now_ns: int) -> None:
+        if self.drawn is None:
+            if time.monotonic() - self.began < PATIENCE_S:
+                return
+            self._draw()
+        self.drawn.update(self.task, completed=min(now_ns, self.duration_ns))
+
+    def _draw(self) -> None:
+        from rich.console import Console
+        from rich.progress import Progress
+
+        self.drawn = Progress(console=Console(stderr=True), transient=True)
+        self.task = self.drawn.add_task("playing", total=self.duration_ns)
+        self.drawn.start()
+
+    def stop(self) -> None:
+        if self.drawn is not None:
+            self.drawn.stop()

@@ -1,0 +1,202 @@
+"""`fleetbeat run`: a scenario in, a judged history out.
+
+Results go to standard output, everything else to standard error. With `-o` the directory is claimed first and appears
+whole at the end; after ctrl-C it holds what was finished: the scenario, the history so far and what it shows.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from fleetbeat.cli.errors import INTERRUPTED
+from fleetbeat.cli.output import emit, narrate, painter
+from fleetbeat.cli.progress import shown
+from fleetbeat.cli.replay import Asked
+from fleetbeat.cli.replay import command as replay_command
+from fleetbeat.cli.staging import Staging
+
+if TYPE_CHECKING:
+    from fleetbeat.chance.choices import Overrides
+    from fleetbeat.cli.pipeline import Judged
+    from fleetbeat.history.records import Record
+    from fleetbeat.scenario.model import Scenario
+
+CHOICE = click.Choice(["auto", "always", "never"])
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """How to tell it."""
+
+    json: bool
+    color: str
+    quiet: bool
+
+
+@click.command("run", short_help="Play a scenario and judge what happened.")
+@click.argument("scenario")
+@click.option(
+    "--set", "sets", multiple=True, metavar="PATH=VALUE", help="Override a field of the scenario; again for more."
+)
+@click.option("--seed", type=click.IntRange(0, 2**64 - 1), metavar="N", help="Another seed than the scenario's.")
+@click.option("--engine", default="des", metavar="NAME", help="What plays it: des (the simulation).", show_default=True)
+@click.option("--case", metavar="FILE", help="A case file: choices of the run set by name.")
+@click.option("-o", "--output", metavar="DIR", help="Write everything into a new or empty directory.")
+@click.option("--json", "as_json", is_flag=True, help="The report as JSON on standard output.")
+@click.option("--no-bodies", is_flag=True, help="Keep the rules' texts out of everything that is written.")
+@click.option("--no-ops", is_flag=True, help="Leave single file operations out of the history.")
+@click.option("--checks", metavar="DIR", help="A folder of checks of your own, judged like the built-in ones.")
+@click.option("--color", type=CHOICE, default="auto", show_default=True, help="Colour the report.")
+@click.option("-q", "--quiet", is_flag=True, help="The summary line alone; no narration.")
+def command(
+    scenario: str,
+    sets: tuple[str, ...],
+    seed: int | None,
+    engine: str,
+    case: str | None,
+    output: str | None,
+    as_json: bool,
+    no_bodies: bool,
+    no_ops: bool,
+    checks: str | None,
+    color: str,
+    quiet: bool,
+) -> int:
+    """Play SCENARIO (a file, a name that `fleetbeat scenarios` lists, or a run's directory) and judge what happened.
+
+    Exit code 0: held, or broken exactly as expected; 1: a promise broke or a threshold was missed; 3: inconclusive;
+    the others as `fleetbeat --help` says.
+    """
+    asked = Asked(scenario, sets, seed, engine, case, checks, not no_bodies, not no_ops)
+    return run(asked, output, Shown(as_json, color, quiet))
+
+
+def run(asked: Asked, output: str | None, how: Shown) -> int:
+    """Play, judge, tell, and keep. Returns the exit code. Raises what `errors.CODES` lists."""
+    from fleetbeat.cli.pipeline import extra_checks, judged
+
+    plan = loaded(asked)
+    checks = extra_checks(asked.checks)
+    with ExitStack() as stack:
+        staging = stack.enter_context(Staging(output)) if output is not None else None
+        if staging is not None:
+            staging.claim()
+        records = played(asked, plan, how)
+        kept = Kept(staging, plan.scenario, asked.bodies)
+        kept.history(records)
+        try:
+            result = judged(records, checks, replay_command(asked))
+            kept.judged(result)
+        except KeyboardInterrupt:
+            kept.commit()
+            raise
+        kept.commit()
+    tell(result, how)
+    if result.exit_code == INTERRUPTED:
+        narrate("fleetbeat: interrupted" + ("" if output is None else "; what was finished is saved"))
+    return result.exit_code
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What will be played."""
+
+    scenario: Scenario
+    overrides: Overrides | None
+
+
+def loaded(asked: Asked) -> Plan:
+    """Load the scenario and the case file. Raises ScenarioError, CaseError."""
+    from fleetbeat.scenario import library
+    from fleetbeat.scenario.load import load
+
+    place = Path(asked.scenario)
+    inside = place / "scenario.yaml"
+    path = inside if inside.is_file() else library.find(asked.scenario)
+    sets = [*asked.sets, *([] if asked.seed is None else [f"seed={asked.seed}"])]
+    return Plan(load(path, asked.scenario if path == place else None, sets), _overrides(asked.case))
+
+
+def _overrides(case: str | None) -> Overrides | None:
+    if case is None:
+        return None
+    from fleetbeat.scenario.case import load_case
+
+    return load_case(Path(case))
+
+
+def played(asked: Asked, plan: Plan, how: Shown) -> list[Record]:
+    """The history, without what is to be left out."""
+    from fleetbeat.cli.errors import Refused
+    from fleetbeat.engines import ENGINES
+    from fleetbeat.history.strip import without_bodies, without_ops
+
+    if asked.engine not in ENGINES:
+        raise Refused(f"--engine: got {asked.engine!r}, expected one of {', '.join(ENGINES)}")
+    engine = ENGINES.engine(asked.engine)
+    with shown(plan.scenario.duration, quiet=how.quiet) as progress:
+        records = engine(plan.scenario, plan.overrides, progress)
+    strips: Sequence[tuple[bool, Callable[[list[Record]], list[Record]]]] = (
+        (asked.ops, without_ops),
+        (asked.bodies, without_bodies),
+    )
+    for keep, strip in strips:
+        records = records if keep else strip(records)
+    return records
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What `-o` writes; without it nothing happens here."""
+
+    staging: Staging | None
+    scenario: Scenario
+    bodies: bool
+
+    def history(self, records: Sequence[Record]) -> None:
+        """First what cannot be made again without playing."""
+        if self.staging is None:
+            return
+        from fleetbeat.cli.resolved import scenario_text
+        from fleetbeat.history import jsonl
+
+        self.staging.write("scenario.yaml", scenario_text(self.scenario, bodies=self.bodies))
+        self.staging.place("history.jsonl", lambda path: jsonl.write(path, records))
+
+    def judged(self, result: Judged) -> None:
+        if self.staging is None:
+            return
+        from fleetbeat.history import store
+        from fleetbeat.report import json, junit, missing, text
+
+        report = result.report
+        self.staging.write("report.txt", text.render(report))
+        self.staging.write("report.json", json.render(report))
+        self.staging.write("junit.xml", junit.render(report))
+        self.staging.write("missing.yaml", missing.render(report.scenario, report.seed, report.metrics.missing))
+        self.staging.place("posts.parquet", lambda path: store.write_posts(path, result.judgement.fates))
+
+    def commit(self) -> None:
+        if self.staging is not None:
+            self.staging.commit()
+
+
+def tell(result: Judged, how: Shown) -> None:
+    """Print the report: JSON or text, or with `quiet` its last line."""
+    from fleetbeat.report import json, text
+
+    if how.json:
+        emit(json.render(result.report))
+        if not how.quiet:
+            narrate(text.summary(result.report, painter(how.color, sys.stderr)))
+    elif how.quiet:
+        emit(text.summary(result.report, painter(how.color, sys.stdout)) + "\n")
+    else:
+        emit(text.render(result.report, painter(how.color, sys.stdout)))

@@ -1,0 +1,69 @@
+"""Histories with something taken out: the operations, or the texts.
+
+Both leave verdicts as they are (or, without operations, turn some to unknown): bodies are compared by digest, and what
+`op` records say is explanation. Both keep the order of records.
+
+What an agent writes by itself is not to be trusted with a secret: without bodies, a value of its log stays only where
+it looks like an identifier, a number or a path; longer or freer text is replaced by its length and digest. The error
+that ended a heartbeat keeps its class name alone.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from fleetbeat.history.records import Record, digest
+
+_PLAIN = re.compile(r"[A-Za-z0-9_.:/#@+-]{0,64}", re.ASCII)
+_LEFT_OUT = re.compile(r"\(left out: [0-9]+ characters, digest [0-9a-f]{16}\)", re.ASCII)
+
+
+def without_ops(records: Iterable[Record]) -> list[Record]:
+    """The records that every engine can observe; `run.observed` no longer names `ops`."""
+    kept = []
+    for record in records:
+        if record.kind == "op":
+            continue
+        if record.kind == "run":
+            record = _with(record, observed=[part for part in record.get("observed", ()) if part != "ops"])
+        kept.append(record)
+    return kept
+
+
+def without_bodies(records: Iterable[Record]) -> list[Record]:
+    """The records with no text of a body in them; digests, norms, sizes and versions stay."""
+    records = list(records)
+    texts = {record.get("text") for record in records if record.kind == "body"} - {None}
+    secrets = frozenset(text.strip() for text in texts) - {""}
+    return [_bare(record, secrets) for record in records]
+
+
+def left_out(text: str) -> str:
+    """What stands in the place of a text that was taken out."""
+    return f"(left out: {len(text)} characters, digest {digest(text.encode('utf-8', 'surrogatepass'))})"
+
+
+def _with(record: Record, **changes: Any) -> Record:
+    return Record(record.t, record.actor, record.kind, {**record.fields, **changes})
+
+
+def _bare(record: Record, secrets: frozenset[str]) -> Record:
+    if record.kind == "body":
+        return _with(record, text=None, base64=None)
+    if record.kind == "log":
+        return _with(record, event=_guarded(record["event"], secrets), fields=_guarded(record["fields"], secrets))
+    if record.kind == "heartbeat.end":
+        return _with(record, error=_guarded(record["error"].split(":", 1)[0].strip(), secrets))
+    return record
+
+
+def _guarded(value: Any, secrets: frozenset[str]) -> Any:
+    if isinstance(value, Mapping):
+        return {_guarded(str(name), secrets): _guarded(inner, secrets) for name, inner in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_guarded(inner, secrets) for inner in value]
+    if not isinstance(value, str) or _LEFT_OUT.fullmatch(value):
+        return value
+    return left_out(value) if not _PLAIN.fullmatch(value) or value.strip() in secrets else value

@@ -1,0 +1,1 @@
+"""Pure renderers: one frozen report in, text, JSON or XML out."""
