@@ -51,7 +51,13 @@ def head(
         records.append(
             _record(
                 "host",
-                {"host": host.name, "disk": host.disk, "clock_offset": host.clock_offset, "clock_ppm": host.clock_ppm},
+                {
+                    "host": host.name,
+                    "disk": host.disk,
+                    "system_disk": host.system_disk,
+                    "clock_offset": host.clock_offset,
+                    "clock_ppm": host.clock_ppm,
+                },
             )
         )
     known: list[Record] = []

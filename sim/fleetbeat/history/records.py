@@ -197,7 +197,7 @@ KINDS: dict[str, dict[str, str]] = {
         "agent": "target",
         "operator": "who",
         "count": "polls made",
-        "ops": "operations of all of them together: {kind: count}",
+        "ops": "operations of those that saw nothing new, all together: {kind: count}; the others have `op` records",
     },
     "wave": {"rollout": "id", "wave": "from 1", "event": "begin, end, stopped", "targets": "how many"},
     # what the harness did

@@ -79,9 +79,10 @@ class Process:
         """
         return PERFORM[type(op)](self, op, actor, now_s)
 
-    def emit(self, event: str, fields: Mapping[str, str], now_s: float) -> None:
-        """Appends one entry to the agent's own log; makes its directory if that is missing."""
+    def emit(self, event: str, fields: Mapping[str, str], now_s: float, share: float = 1.0) -> None:
+        """Appends one entry, or the first `share` of it, to the agent's own log; makes its directory if that is missing."""
         line = (json.dumps({"type": event, "ts": now_s, **fields}) + "\n").encode()
+        line = line[: int(len(line) * share)]
         path = f"{self.home}/{LOG_PATH}"
         files = self.files
         try:

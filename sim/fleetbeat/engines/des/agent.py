@@ -165,7 +165,10 @@ class Agent:
         self.playing.append(entry)
         before = self.memory
         after = yield from drive(self.world, thread, episode, trace)
-        self.playing.remove(entry)
+        if after != before and trace.role != "beat":
+            yield from self.world.rouse([f"agent:{self.spec.name}"], (trace.end, trace.last or trace.start[1]))
+        if entry in self.playing:
+            self.playing.remove(entry)
         self._beat_is_over()
         self.memory = merged(before, after, self.memory)
         return bool(after != before)

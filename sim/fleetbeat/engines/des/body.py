@@ -82,10 +82,10 @@ class Shell:
         for event in self._waiting.pop(name, []):
             event.succeed()
 
-    def exit(self) -> list[int]:
+    def exit(self) -> tuple[int, ...]:
         """The process is gone: its handles close, its locks go with it. Returns the handles that were open."""
         self.alive = False
-        open_handles = [number for number, one in self.world.files.handles.items() if one.process == self.files.number]
+        open_handles = self.files.open_handles()
         self.files.exit()
         for name in list(self._waiting):
             self.released(name)

@@ -101,10 +101,11 @@ class Dozing:
         trace = played.idle
         if trace is None or not trace.steady or not cadence.leaves_room_for(sum(trace.lasting)):
             return following(cadence, origin_ns, played.beat, played.end)
-        series = _series(agent, cadence, origin_ns, played, trace)
         world = agent.world
-        home = agent.spec.home
-        names = tuple(dict.fromkeys((f"agent:{agent.spec.name}", f"{home}/.rules", *trace.names)))
+        names = tuple(dict.fromkeys((f"agent:{agent.spec.name}", f"{agent.spec.home}/.rules", *trace.names)))
+        if world.is_fresh(names, played.start):
+            return following(cadence, origin_ns, played.beat, played.end)
+        series = _series(agent, cadence, origin_ns, played, trace)
         shell, thread, spans = agent.shell, agent.heartbeat, agent.spans
         assert shell is not None
         assert thread is not None

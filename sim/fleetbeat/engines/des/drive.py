@@ -181,11 +181,7 @@ def _effect(
         if body.blocked_until > at or world.holds or type(op) is Lock:
             when = yield from _not_before(world, body, op, tie)
     if names:
-        dozing = world.dozing
-        for name in names:
-            if dozing.get(name):
-                yield from world.rouse(names, when)
-                break
+        yield from world.rouse(names, when)
     body.at = when
     if not body.shell.alive:
         raise Died
@@ -246,7 +242,12 @@ def _carry_out(
             f"{step}: lock {error} is held; locks are waited for before an operation takes effect"
         ) from error
     except OSError as error:
-        _record_op(world, body, when, trace, step, errno.errorcode.get(error.errno or 0, str(error.errno)), 0)
+        name = errno.errorcode.get(error.errno or 0, str(error.errno))
+        if error.errno == errno.ENOSPC and (outcome is None or outcome.error is None):
+            trace.changed = True
+            fault = f"disk-full:{world.specs[body.agent].host}"
+            _record_fault(world, body, when, trace, step, fault, "error", name)
+        _record_op(world, body, when, trace, step, name, 0)
         raise
     size = len(answer) if step.operation == "read" else answer if step.operation == "write" else 0
     _record_op(world, body, when, trace, step, "ok", size, _whole_signal(world, when, trace, step, answer))
@@ -281,12 +282,14 @@ def _apply(world: World, body: Body, op: Op, path: str, when: When, trace: Trace
 
 
 def _half(world: World, body: Body, op: Op, path: str, when: When, trace: Trace) -> None:
-    """Half of an operation, where halves exist: half the bytes of a write, the truncation of an open that then fails."""
+    """Half of an operation, where halves exist: half the bytes of a write or a log entry, an open that only truncates."""
     if isinstance(op, WriteChunk) and len(op.data) > 1:
         _apply(world, body, WriteChunk(op.handle, op.data[: len(op.data) // 2]), path, when, trace)
     elif isinstance(op, Open) and op.mode in ("w", "x"):
         handle = _apply(world, body, op, path, when, trace)
         _apply(world, body, Close(handle), path, when, trace)
+    elif isinstance(op, Emit):
+        body.shell.process.emit(op.event, dict(op.fields), world.host_seconds(body.agent, when[0]), share=0.5)
 
 
 def _failure(number: int, path: str) -> OSError:
@@ -331,15 +334,22 @@ def _report_fault(world: World, body: Body, when: When, outcome: Outcome, trace:
         effects.append("pause")
     if outcome.crash:
         effects.append("power" if outcome.power else "crash")
+    error = None if outcome.error is None else errno.errorcode[outcome.error]
     for name in outcome.faults:
-        fields = {
-            "fault": name,
-            "agent": body.agent,
-            "on": body.on,
-            "step": str(step),
-            "operation": step.operation,
-            "path": step.path,
-            "effect": " and ".join(effects),
-            "error": None if outcome.error is None else errno.errorcode[outcome.error],
-        }
-        body.keep(trace, world.recorder.row(when, body.actor, "fault", fields))
+        _record_fault(world, body, when, trace, step, name, " and ".join(effects), error)
+
+
+def _record_fault(
+    world: World, body: Body, when: When, trace: Trace, step: Step, fault: str, effect: str, error: str | None
+) -> None:
+    fields = {
+        "fault": fault,
+        "agent": body.agent,
+        "on": body.on,
+        "step": str(step),
+        "operation": step.operation,
+        "path": step.path,
+        "effect": effect,
+        "error": error,
+    }
+    body.keep(trace, world.recorder.row(when, body.actor, "fault", fields))

@@ -28,16 +28,15 @@ Action = Callable[[When], None]
 def start_all(world: World, pace: Pace) -> None:
     """Puts the fleet in place and starts everything that the scenario plans for it."""
     specs = list(world.specs.values())
-    disks = {host.name: host.disk for host in world.scenario.fleet.hosts}
     latencies: dict[int, Latencies] = {}
     for spec in specs:
         latency = latencies.setdefault(id(spec.latency), Latencies(spec.latency))
         agent = world.agents[spec.name] = Agent(world, spec, latency, pace)
         if spec.spawn_at is None:
-            furnish(world, spec, disks[spec.host])
+            furnish(world, spec)
             world.start(_at(world, 0, Step(spec.name, 0, 0, "start"), [], agent.live))
         else:
-            world.start(_spawn(world, agent, spec.spawn_at, disks[spec.host]))
+            world.start(_spawn(world, agent, spec.spawn_at))
         stalls = spec.heartbeat.stalls
         if stalls is not None and stalls.per_hour > 0:
             world.start(_stalls(world, agent, stalls))
@@ -54,12 +53,15 @@ def start_all(world: World, pace: Pace) -> None:
             world.start(_arrivals(world, world.agents[name], rule))
 
 
-def furnish(world: World, spec: AgentSpec, disk: int | None) -> None:
+def furnish(world: World, spec: AgentSpec) -> None:
     """Makes an agent's directory with what it starts from."""
     files, home, uid = world.files, spec.home, spec.uid
     for directory in ("", "/system", "/logs"):
         files.make_dirs(home + directory, uid)
-    files.set_budget(home, spec.host, disk)
+    host = world.hosts[spec.host]
+    files.set_budget(home, host.name, host.disk)
+    if host.system_disk is not None:
+        files.set_budget(f"{home}/system", f"{host.name}/system", host.system_disk)
     if spec.start.rules is not None:
         files.put(f"{home}/system/rules.md", spec.start.rules.encode("utf-8"), uid)
     signal, text = f"{home}/.rules", spec.start.signal_text
@@ -79,12 +81,12 @@ def _at(world: World, at_ns: int, step: Step, names: list[str], act: Action) -> 
     act(when)
 
 
-def _spawn(world: World, agent: Agent, at_ns: int, disk: int | None) -> Wait:
+def _spawn(world: World, agent: Agent, at_ns: int) -> Wait:
     from fleetbeat.engines.des.hand_down import hand_down
 
     spec = agent.spec
     when = yield from world.until(at_ns, Step(spec.name, 0, 0, "spawn"))
-    furnish(world, spec, disk)
+    furnish(world, spec)
     manifest = world.manifest(spec.name)
     fields = agent_fields(
         spec, manifest, world.bodies, lambda body: world.recorder.add(when, "harness", "body", **body)
@@ -130,15 +132,18 @@ def _plan_rebuilds(world: World, rebuild: Rebuild, number: int, names: tuple[str
 
 
 def _rebuild(world: World, agent: Agent, rebuild: Rebuild, at_ns: int, step: Step) -> Wait:
-    when = yield from world.until(at_ns, step)
-    yield from world.rouse([f"agent:{agent.spec.name}"], when)
-    shell = agent.shell
-    if not rebuild.beside_beat:
-        while agent.alive and agent.shell is shell and (agent.in_beat or agent.thread_free is not None):
-            yield from _next_gap(world, agent)
-            when = yield from world.until(world.now + 1, step)
-    if agent.alive and agent.shell is shell and agent.booted:
-        yield from agent.rebuild(rebuild.cause, when, rebuild.beside_beat)
+    shell = None
+    while True:
+        when = yield from world.until(at_ns, step)
+        yield from world.rouse([f"agent:{agent.spec.name}"], when)
+        shell = shell or agent.shell
+        if not agent.alive or agent.shell is not shell or not agent.booted:
+            return
+        if rebuild.beside_beat or not (agent.in_beat or agent.thread_free is not None):
+            break
+        yield from _next_gap(world, agent)
+        at_ns = world.now + 1
+    yield from agent.rebuild(rebuild.cause, when, rebuild.beside_beat)
 
 
 def _next_gap(world: World, agent: Agent) -> Wait:

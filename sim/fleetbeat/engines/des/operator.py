@@ -144,7 +144,6 @@ class Poster:
             outcome, error = "failed", errno.errorcode.get(failure.errno or 0, str(failure.errno))
         self.body.writing = None
         at = (trace.end, trace.last or when[1]) if outcome == "written" else self.body.at
-        self.counts.update(look.kind for look in trace.looked)
         left = temporary if one.write != "in-place" and world.files.kind(temporary) is not None else None
         add(at, self.actor, "post.end", post=post, agent=one.target, outcome=outcome, error=error, leftover=left)
         return outcome
@@ -186,13 +185,14 @@ class Poster:
                 world.recorder.keep(trace.rows)
                 return "died"
             self.polls += 1
-            self.counts.update(look.kind for look in trace.looked)
             if done or trace.changed:
                 world.recorder.keep(trace.rows)
+            else:
+                self.counts.update(look.kind for look in trace.looked)
             if done:
                 return "done"
             work = sum(trace.lasting)
-            if trace.changed or not trace.steady or work >= one.poll_ns:
+            if trace.changed or not trace.steady or work >= one.poll_ns or world.is_fresh(trace.names, when):
                 number = max(number + 1, -(-(world.now + 1 - base) // one.poll_ns))
                 continue
             number = yield from self._doze(attempt, number, base, trace, last)

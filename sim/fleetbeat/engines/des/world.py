@@ -45,7 +45,7 @@ class World:
         self.clock = Clock(initial_time=0)
         self.recorder = Recorder()
         self.bodies = Bodies()
-        self.files = MemoryFiles()
+        self.files = MemoryFiles(durability=_may_lose_power(scenario))
         self.injector = Injector(scenario, specs, self.choices, lambda agent: self.manifest(agent).prompt.path)
         self.tie_of_start = self.tie(Step("harness"))
         self.agents: dict[str, Agent] = {}
@@ -54,6 +54,7 @@ class World:
         self.power_losses: dict[str, int] = {}
         self.unmet: dict[Step, Step] = {}
         self.dozing: dict[str, dict[Doze, None]] = {}
+        self.touched: dict[str, When] = {}
         self.holds = bool(self.choices.overrides.holds)
         self._named = set(self.choices.overrides.holds.values())
         self._passed: dict[Step, simpy.Event] = {step: self.clock.event() for step in sorted(self._named)}
@@ -100,6 +101,10 @@ class World:
         for name in names:
             self.dozing.setdefault(name, {})[doze] = None
 
+    def is_fresh(self, names: Iterable[str], since: When) -> bool:
+        """Whether something happened at one of these names after `since`, so that what was seen there may be stale."""
+        return any((when := self.touched.get(name)) is not None and since < when for name in names)
+
     def wakes(self, doze: Doze, names: Iterable[str]) -> None:
         for name in names:
             self.dozing[name].pop(doze, None)
@@ -111,6 +116,7 @@ class World:
         """
         found: dict[Doze, None] = {}
         for name in names:
+            self.touched[name] = when
             found.update(self.dozing.get(name, {}))
         for doze in found:
             doze.rouse(when)
@@ -145,3 +151,9 @@ class World:
         """What the clock of the agent's host shows."""
         host = self.hosts[self.specs[agent].host]
         return float(at_ns * (1 + host.clock_ppm * 1e-6) + host.clock_offset) / 1e9
+
+
+def _may_lose_power(scenario: Scenario) -> bool:
+    """Whether what was synced and what was not will ever matter."""
+    crashes = scenario.fleet.lifecycle.crashes
+    return any(crash.power for crash in crashes) or any(fault.power for fault in scenario.faults)
