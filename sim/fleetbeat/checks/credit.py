@@ -1,0 +1,206 @@
+"""Which post's body became canonical, became effective, or was applied torn: attribution over one agent's timeline.
+
+An observer sees bodies, not where they came from. The rules, in this order: a body that canonical or the prompt takes
+on is the one that was just consumed, if it is equal; else one that stood at the name in the same stretch and was
+replaced before the unlink (it was read, and the one that replaced it was unlinked unread); else one that still stands
+there (an agent that applies before it unlinks); else one consumed earlier that has come to nothing so far. What a
+rebuild flushes belongs to whoever owns canonical's content. A text that nobody posted is charged to the post whose
+bytes were not whole while they could be read, else to the one that was unlinked.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from fleetbeat.checks.timeline import (
+    BLANK,
+    CANONICAL_PATH,
+    Agent,
+    Canonical,
+    Consumption,
+    Fired,
+    Mark,
+    Post,
+    Prompt,
+    Stand,
+)
+
+_FAILING = frozenset({"error", "partial", "after"})
+_WRITING = frozenset({"open", "write", "truncate", "close", "rename", "sync"})
+_FOREVER = 1 << 63
+
+
+def credit(agent: Agent) -> None:
+    """Fills `persisted`, `effective` and `torn` of the agent's posts. Needs beats to be linked to consumptions."""
+    ledger = _Ledger(agent)
+    events: list[tuple[int, int, Stand | Consumption | Canonical | Prompt]] = [
+        *((stand.since.seq, 0, stand) for stand in agent.stands),
+        *((taken.at.seq, 1, taken) for taken in agent.consumptions),
+        *((state.at.seq, 2, state) for state in agent.canonicals),
+        *((state.at.seq, 3, state) for state in agent.prompts),
+    ]
+    events.sort(key=lambda event: event[:2])
+    for _, _, event in events:
+        ledger.follow(event)
+    for taken in agent.consumptions:
+        mark = taken.torn = torn_mark(agent, taken)
+        if mark is not None:
+            for post in culprits(agent, taken):
+                post.torn = post.torn or mark
+
+
+@dataclass(slots=True)
+class _Ledger:
+    agent: Agent
+    chain: list[Post] = field(default_factory=list)
+    taken: list[Consumption] = field(default_factory=list)
+    owners: list[Post] = field(default_factory=list)
+    by_key: dict[str, list[Post]] = field(default_factory=dict)
+    canonical: str | None = None
+
+    def follow(self, event: Stand | Consumption | Canonical | Prompt) -> None:
+        if isinstance(event, Stand):
+            if event.post is not None:
+                self.chain.append(event.post)
+        elif isinstance(event, Consumption):
+            self._consumed(event)
+        elif isinstance(event, Canonical):
+            self._persisted(event)
+        elif event.key is not None and event.key != BLANK:
+            self._flushed(event, event.key)
+
+    def _consumed(self, taken: Consumption) -> None:
+        self.taken.append(taken)
+        self.chain = []
+        post = taken.post
+        if post is None or not post.is_complete_at(taken.at) or taken.others(began(taken)):
+            return
+        if post.key == taken.canonical and post.key != taken.effective:
+            self._own(post.key, [*self.owners, post], taken.at)
+
+    def _persisted(self, state: Canonical) -> None:
+        self.canonical = state.key
+        self.owners = []
+        if state.key is None or state.blank:
+            return
+        source = self._source(state.key) if state.by == "agent" else None
+        if source is not None:
+            self._own(state.key, [source], state.at)
+        elif state.by != "edit":
+            self.owners = self.by_key.get(state.key, [])
+
+    def _own(self, key: str, owners: list[Post], mark: Mark) -> None:
+        self.owners = self.by_key[key] = owners
+        owners[-1].persisted = owners[-1].persisted or mark
+
+    def _flushed(self, state: Prompt, key: str) -> None:
+        holders = self.owners
+        if key != self.canonical:
+            source = self._source(key)
+            holders = [] if source is None else [source]
+        elif (again := self._flushed_again(state, key)) is not None:
+            holders = [*holders, again]
+        for post in holders:
+            if post.effective is None and post.begun is not None and post.begun < state.at:
+                post.effective = state.at
+                self.agent.carriers.setdefault(key, []).append(post)
+
+    def _flushed_again(self, state: Prompt, key: str) -> Post | None:
+        """A post whose body was canonical already and that made its agent flush nevertheless."""
+        taken = self.taken[-1] if self.taken else None
+        post = None if taken is None else taken.post
+        if taken is None or post is None or post.key != key or not post.is_complete_at(taken.at):
+            return None
+        if state.at.t > over(taken) or taken.others(began(taken)) or self.agent.rebuilds_within(taken.at.t, state.at.t):
+            return None
+        return post
+
+    def _source(self, key: str) -> Post | None:
+        for stand in reversed(self.taken[-1].stands if self.taken else ()):
+            if stand.post is not None and stand.post.key == key:
+                return stand.post
+        if key not in self.by_key:
+            for post in reversed(self.chain):
+                if post.key == key:
+                    return post
+        for taken in reversed(self.taken[:-1]):
+            earlier = taken.post
+            if earlier is not None and earlier.key == key and earlier.effective is None and earlier.persisted is None:
+                return earlier
+        return None
+
+
+def began(taken: Consumption) -> int:
+    """When the handling that took the signal began: its beat, or the unlink where no beat is recorded; in ns."""
+    return taken.at.t if taken.beat is None else taken.beat.t
+
+
+def over(taken: Consumption) -> int:
+    """When that handling was over, in ns: with its beat, or with the next consumption, or never."""
+    if taken.beat is not None:
+        return taken.beat.end
+    return _FOREVER if taken.after is None else taken.after.t
+
+
+def fails_canonical(fired: Fired) -> bool:
+    """Whether a fault failed an operation on canonical or on a temporary of it."""
+    at_canonical = fired.path == CANONICAL_PATH or (fired.path.startswith("system/") and "rules" in fired.path)
+    return at_canonical and fired.operation in _WRITING and fired.effect in _FAILING
+
+
+def is_interrupted(agent: Agent, taken: Consumption) -> bool:
+    """Whether the write of canonical after this consumption may have stopped half-way."""
+    until = over(taken)
+    if taken.beat is None or taken.beat.outcome == "cut":
+        return True
+    if any(log.event == "rules_write_error" for log in agent.within(agent.logs, taken.at, until, taken.after)):
+        return True
+    if any(fails_canonical(fired) for fired in agent.within(agent.faults, taken.at, until, taken.after)):
+        return True
+    return agent.disk_limited and not agent.within(agent.prompts, taken.at, until, taken.after)
+
+
+def torn_mark(agent: Agent, taken: Consumption) -> Mark | None:
+    """Where the body of this consumption was applied as a text that nobody posted, or None.
+
+    A canonical cut short by the agent's own interrupted write is none, and neither is what a rebuild reads then.
+    """
+    until = over(taken)
+    states = [state for state in agent.within(agent.canonicals, taken.at, until, taken.after) if state.by == "agent"]
+    last = states[-1].key if states else None
+    for prompt in agent.within(agent.prompts, taken.at, until, taken.after):
+        ours = prompt.key == last or not agent.rebuilds_within(taken.at.t, prompt.at.t)
+        if ours and is_unknown(agent, prompt.key, prompt.at):
+            return prompt.at
+    if states and is_unknown(agent, last, states[-1].at) and not is_interrupted(agent, taken):
+        return states[-1].at
+    return None
+
+
+def is_unknown(agent: Agent, key: str | None, mark: Mark) -> bool:
+    """Whether a text is there that nobody posted here, recorded or started with."""
+    return key is not None and key != BLANK and not agent.knows(key, mark)
+
+
+def is_unsettled(post: Post, since: int, mark: Mark) -> bool:
+    """Whether the name could show parts of this post at some time from `since` ns to `mark`: its writer's fault.
+
+    One that began and completed at one instant never showed parts, whatever its way of writing is called.
+    """
+    if post.conforming or post.begun is None or post.begun > mark:
+        return False
+    if post.completed is None or post.completed > mark:
+        return True
+    return post.completed.t >= since and post.completed.t > post.begun.t
+
+
+def culprits(agent: Agent, taken: Consumption) -> list[Post]:
+    """The posts that a torn application is charged to."""
+    since = began(taken)
+    readable = [*taken.others(since), taken.stands[-1]]
+    unsettled = [
+        stand.post for stand in readable if stand.post is not None and is_unsettled(stand.post, since, taken.at)
+    ]
+    if unsettled:
+        return unsettled
+    return [] if taken.post is None else [taken.post]
