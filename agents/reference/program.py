@@ -22,7 +22,7 @@ PROMPT = "system/system.md"
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """What one episode leaves to the next: a flush still owed, a `rules_loaded` still owed with it, a re-read owed."""
+    """What one episode leaves to the next: a flush still owed, a `rules_loaded` still owed, a re-read of canonical owed."""
 
     flush_due: bool = False
     loaded_due: bool = False
@@ -50,19 +50,21 @@ class Reference:
             yield from log("rules_read_error", error=_name(error))
             return replace(memory, reread_due=True)
         yield SetSection("rules", text or None)
-        return (yield from self.flush(context, replace(memory, reread_due=False), loaded=False))
+        return (yield from self.flush(context, replace(memory, reread_due=False)))
 
     def beat(self, context: Context, memory: Memory) -> Steps:
         if memory.reread_due:
             memory = yield from self.rebuild(context, memory)
         elif memory.flush_due:
-            memory = yield from self.flush(context, memory, loaded=False)
+            memory = yield from self.flush(context, memory)
+        memory = yield from self.report(memory)
         if not (yield from self.is_posted(context)):
             return memory
         body = yield from self.consume(context)
         if body is None:
             return memory
-        return (yield from self.handle(context, memory, body))
+        memory = yield from self.handle(context, memory, body)
+        return (yield from self.report(memory))
 
     # --- the rows of the table ---
 
@@ -92,7 +94,7 @@ class Reference:
             yield from log("rules_write_error", error=_name(error))
             return memory
         yield SetSection("rules", body.strip())
-        return (yield from self.flush(context, replace(memory, reread_due=False), loaded=True))
+        return (yield from self.flush(context, replace(memory, reread_due=False, loaded_due=True)))
 
     def known(self, context: Context) -> Generator[Op, Any, str]:
         """Canonical, stripped, as the consumed body is compared with it; unreadable counts as empty."""
@@ -116,18 +118,25 @@ class Reference:
         yield from make_directory(context.path("system"))
         yield from write_file(context.path(CANONICAL), body.encode("utf-8"), context.chunk)
 
-    def flush(self, context: Context, memory: Memory, loaded: bool) -> Steps:
-        """Writes the prompt; on success logs `rules_loaded` where a consumed body is behind it, now or owed."""
-        loaded = loaded or memory.loaded_due
+    def flush(self, context: Context, memory: Memory) -> Steps:
+        """Writes the prompt; where that fails, it is owed."""
         try:
             yield from make_directory(context.path("system"))
             yield from flush_prompt(context.path(PROMPT), context.chunk)
         except OSError as error:
             yield from log("rules_flush_error", error=_name(error))
-            return replace(memory, flush_due=True, loaded_due=loaded)
-        if loaded:
-            yield from log("rules_loaded", source=SIGNAL)
-        return replace(memory, flush_due=False, loaded_due=False)
+            return replace(memory, flush_due=True)
+        return replace(memory, flush_due=False)
+
+    def report(self, memory: Memory) -> Steps:
+        """Logs `rules_loaded` once what a beat consumed is flushed, be it by this beat, a later one or a rebuild.
+
+        Only the heartbeat's thread does this: a rebuild beside it would log the same body a second time.
+        """
+        if not memory.loaded_due or memory.flush_due:
+            return memory
+        yield from log("rules_loaded", source=SIGNAL)
+        return replace(memory, loaded_due=False)
 
 
 def _name(error: OSError) -> str:

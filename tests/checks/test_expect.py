@@ -165,14 +165,36 @@ def with_plan(**fields: Any) -> list[Record]:
     return story.rollout("v1").plan("fault.plan", **{**plan, **fields}).idle(14, 6).history()
 
 
-def test_a_fault_on_an_operation_that_never_fired_makes_the_run_vacuous() -> None:
-    found = decided(with_plan(operation="read", probability=0.5))
+@pytest.mark.parametrize("probability", [None, 1])
+def test_a_fault_that_must_strike_and_never_fired_makes_the_run_vacuous(probability: float | None) -> None:
+    records = with_plan(operation="read", probability=probability)
+    other = Story().fault(15, "stat", ".rules").told[-1]
+    found = decided([*records[:-1], Record(other.t, other.actor, "fault", {**other.fields, "fault": "g"}), records[-1]])
     assert (found.exit_code, found.reasons) == (3, ("fault f never fired: EIO on read",))
 
 
-@pytest.mark.parametrize("fields", [{"operation": "read", "probability": 0}, {"operation": None}, {}])
-def test_a_fault_that_strikes_by_itself_or_never_need_not_fire(fields: dict[str, Any]) -> None:
-    assert decided(with_plan(**fields)).exit_code == 0
+@pytest.mark.parametrize("fields", [{"operation": "read", "probability": 0.5}, {"operation": None}])
+def test_a_fault_left_to_chance_may_stay_away_unless_no_fault_fired_at_all(fields: dict[str, Any]) -> None:
+    records = with_plan(**fields)
+    assert (decided(records).exit_code, decided(records).reasons) == (3, ("no fault fired at all",))
+    other = Story().fault(15, "stat", ".rules").told[-1]
+    assert decided([*records[:-1], other, records[-1]]).exit_code == 0
+
+
+def test_a_fault_of_probability_zero_is_none() -> None:
+    assert decided(with_plan(operation="read", probability=0)).exit_code == 0
+
+
+def test_a_run_that_parts_from_its_case_is_vacuous() -> None:
+    records = applied().rollout("v1").idle(14, 6).history()
+    unmet = Record(records[-1].t, "harness", "choice.unmet", {"choice": "tie of a-9"})
+    held = Record(records[-1].t, "harness", "hold.unmet", {"step": "a", "until": "b"})
+    found = decided([*records[:-1], unmet, held, records[-1]])
+    assert found.exit_code == 3
+    assert [reason.split(" decided")[0].split(" until")[0] for reason in found.reasons] == [
+        "the case's tie of a-9",
+        "the case holds a",
+    ]
 
 
 def test_a_fault_that_fired_is_enough() -> None:

@@ -78,6 +78,13 @@ def test_a_hold_that_never_ends_is_recorded() -> None:
     assert of(history, "signal", event="vanished") == []
 
 
+def test_a_choice_whose_step_never_comes_is_recorded() -> None:
+    nowhere = Step("a-9/beat", 0, 1, "stat", ".rules")
+    real = Step("a-0/beat", 0, 2, "stat", ".rules")
+    history = play(overrides=Overrides(ties={nowhere: 1, real: 1}, bits={("fault:none", real): 0}))
+    assert [r["choice"] for r in of(history, "choice.unmet")] == [f"bits of fault:none at {real}", f"tie of {nowhere}"]
+
+
 def test_an_overridden_draw_makes_a_fault_fire() -> None:
     fault = {"id": "rare", "operation": "read", "probability": 1e-9, "error": "EIO"}
     stream, step = "fault:rare", Step("a-0/beat", 0, 3, "read", ".rules")

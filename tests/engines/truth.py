@@ -137,10 +137,10 @@ class Truth:
         self.takes.append(take)
         if self.standing is not None:
             self.posts[self.standing].unlinked = take.at
-        if self.standing is not None and take.read == self.posts[self.standing].body:
+        if self.standing is not None and self._same(take.read, self.posts[self.standing].body):
             take.read_of = [*take.read_of, self.standing] if self.standing not in take.read_of else take.read_of
         for name in take.read_of:
-            if take.read is not None and take.read == self.posts[name].body:
+            if self._same(take.read, self.posts[name].body):
                 self.posts[name].takes.append(take)
             elif take.read in self.unknown:
                 self.posts[name].tore.append(take)
@@ -158,6 +158,8 @@ class Truth:
             return "empty"
         if any(take.unlinked == name and take.failed for take in self.takes):
             return "failed"
+        if any(take.unlinked == name and self._nothing_to_do(take, post) for take in self.takes):
+            return "unchanged"
         own = [take for take in post.takes if self._mine(take, post)]
         norm = self.norms[post.body]
         for take in own:
@@ -185,10 +187,20 @@ class Truth:
             return "superseded"
         return "lost"
 
+    def _nothing_to_do(self, take: Take, post: Told) -> bool:
+        norm = self.norms[post.body]
+        return not take.wrote and take.known is not None and self.norms[take.known] == norm == take.prompt
+
     def _mine(self, take: Take, post: Told) -> bool:
         """Of two posts with one body, read as one and unlinked as the other, the one that was unlinked has the credit."""
         other = take.unlinked
-        return other is None or other == post.name or self.posts[other].body != post.body
+        return other is None or other == post.name or not self._same(self.posts[other].body, post.body)
+
+    def _same(self, one: str | None, other: str | None) -> bool:
+        """Whether two bodies are one text to an agent, or the same bytes."""
+        if one is None or other is None:
+            return False
+        return one == other or (self.norms[one] is not None and self.norms[one] == self.norms[other])
 
     def _until(self, take: Take) -> int:
         later = [one.at for one in self.takes if one.at > take.at]
@@ -204,6 +216,8 @@ class Truth:
 
     def _persisted(self, take: Take) -> bool:
         norm = self.norms.get(take.read or "")
+        if not take.wrote and take.known is not None and self.norms[take.known] == norm:
+            return take.read_of[-1:] == [str(take.unlinked)]
         return take.wrote and any(
             take.at < place < self._until(take) and body is not None and self.norms[body] == norm
             for place, _, body in self.canonicals

@@ -76,7 +76,7 @@ class PromptFirst(Reference):
     def handle(self, context: Any, memory: Any, body: str) -> Any:
         if body.strip():
             yield SetSection("rules", body.strip())
-            memory = yield from self.flush(context, memory, loaded=False)
+            memory = yield from self.flush(context, memory)
         return (yield from super().handle(context, memory, body))
 
 
@@ -85,15 +85,14 @@ class ForgetsOnRebuild(Reference):
 
     def rebuild(self, context: Any, memory: Any) -> Any:
         yield SetSection("rules", None)
-        return (yield from self.flush(context, memory, loaded=False))
+        return (yield from self.flush(context, memory))
 
 
 class LogsTwice(Reference):
-    def flush(self, context: Any, memory: Any, loaded: bool) -> Any:
-        memory = yield from super().flush(context, memory, loaded)
-        if loaded and not memory.flush_due:
+    def report(self, memory: Any) -> Any:
+        if memory.loaded_due and not memory.flush_due:
             yield from log("rules_loaded", source=".rules")
-        return memory
+        return (yield from super().report(memory))
 
 
 class DiesOfPoison(Reference):
@@ -115,7 +114,7 @@ class PersistsBlank(Reference):
         if not body.strip():
             yield from self.persist(context, body)
             yield SetSection("rules", None)
-            return (yield from self.flush(context, memory, loaded=False))
+            return (yield from self.flush(context, memory))
         return (yield from super().handle(context, memory, body))
 
 
@@ -128,7 +127,7 @@ class ShrugsOffWriteFailure(Reference):
         except OSError:
             yield from log("rules_write_error", error="?")
         yield SetSection("rules", body.strip())
-        return (yield from self.flush(context, memory, loaded=True))
+        return (yield from self.flush(context, replace(memory, loaded_due=True)))
 
 
 class SilentWriteFailure(Reference):
@@ -142,7 +141,7 @@ class SilentWriteFailure(Reference):
         except OSError:
             return memory
         yield SetSection("rules", body.strip())
-        return (yield from self.flush(context, memory, loaded=True))
+        return (yield from self.flush(context, replace(memory, loaded_due=True)))
 
 
 class WritesElsewhere(Reference):
@@ -156,8 +155,8 @@ class WritesElsewhere(Reference):
 class ForgetsTheFlush(Reference):
     """A failed flush is logged and never done again."""
 
-    def flush(self, context: Any, memory: Any, loaded: bool) -> Any:
-        memory = yield from super().flush(context, memory, loaded)
+    def flush(self, context: Any, memory: Any) -> Any:
+        memory = yield from super().flush(context, memory)
         return replace(memory, flush_due=False, loaded_due=False)
 
 

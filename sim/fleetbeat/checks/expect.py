@@ -3,7 +3,8 @@
 1 before 3 before 0: a violation or gap that nobody expected, a threshold missed, or an expected break that did not
 happen fails the run even if it is vacuous as well. A hazard breaks nothing by itself; an invariant that `expect` names
 in `broken`, `hazards` or `sometimes` counts as broken with a hazard alone. A run is vacuous if no post began, if a
-state that it must have reached was not, or if a fault planned on an operation never fired: it is not green.
+state that it must have reached was not, if the faults that it planned never fired, or if a choice of its case never came
+up: it is not green.
 """
 
 from __future__ import annotations
@@ -50,6 +51,7 @@ class Counts:
     planned: tuple[Record, ...]
     targets: Mapping[str, tuple[str, ...]]
     began: Mapping[str, int]
+    diverged: tuple[str, ...] = ()
 
 
 def decide(expect: Mapping[str, Any], judgement: Judgement, records: Iterable[Record]) -> Decision:
@@ -82,12 +84,19 @@ def count(records: Iterable[Record]) -> Counts:
     targets: dict[str, dict[str, None]] = {}
     versions: dict[str, str] = {}
     began: dict[str, int] = {}
+    diverged: list[str] = []
     for record in records:
         kind = record.kind
         if kind == "fault":
             fired[record["fault"]] += 1
         elif kind == "fault.plan":
             planned.append(record)
+        elif kind == "choice.unmet":
+            diverged.append(f"the case's {record['choice']} decided nothing: that step never came")
+        elif kind == "hold.unmet":
+            diverged.append(f"the case holds {record['step']} until {record['until']}, which never came")
+        elif kind == "rollout" and record["write"] == "hand-down":
+            continue
         elif kind == "rollout":
             versions[record["rollout"]] = record["version"]
             targets.setdefault(record["version"], {}).update(dict.fromkeys(record["targets"]))
@@ -98,7 +107,8 @@ def count(records: Iterable[Record]) -> Counts:
         name = _event(record)
         if name is not None:
             events[name] += 1
-    return Counts(events, fired, tuple(planned), {version: tuple(names) for version, names in targets.items()}, began)
+    lists = {version: tuple(names) for version, names in targets.items()}
+    return Counts(events, fired, tuple(planned), lists, began, tuple(diverged))
 
 
 def _event(record: Record) -> str | None:
@@ -223,15 +233,19 @@ def _reached(item: Mapping[str, Any], judgement: Judgement, counts: Counts) -> I
 
 
 def _vacuous(judgement: Judgement, counts: Counts) -> Iterator[str]:
+    """Why a run proves nothing: it parted from its case, no post began, or what it planned never happened.
+
+    A fault that must strike (always, or at a given occurrence) has to fire; of those left to chance, one.
+    """
+    yield from counts.diverged
     if not any(fate.begun is not None for fate in judgement.fates):
         yield "no post began"
-    for plan in counts.planned:
-        if (
-            counts.fired.get(plan["fault"], 0) == 0
-            and plan.get("operation") is not None
-            and plan.get("probability") != 0
-        ):
+    silent = [plan for plan in counts.planned if not counts.fired.get(plan["fault"]) and plan.get("probability") != 0]
+    for plan in silent:
+        if plan.get("operation") is not None and plan.get("probability") in (None, 1):
             yield f"fault {plan['fault']} never fired: {plan['means']}"
+    if silent and not counts.fired:
+        yield "no fault fired at all"
 
 
 # --- amounts as a run record holds them ---

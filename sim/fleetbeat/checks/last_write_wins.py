@@ -35,7 +35,11 @@ def check(world: World) -> Iterator[Finding]:
 
 def _last(world: World, agent: Agent) -> Post | None:
     complete = [post for post in agent.posts if post.completed is not None and post.body.valid and not post.body.blank]
-    complete = [post for post in complete if world.fate[post.id].fate not in _ASIDE and not _gave_way(world, post)]
+    complete = [
+        post
+        for post in complete
+        if world.fate[post.id].fate not in _ASIDE and not _gave_way(world, post) and not _in_hand(world, agent, post)
+    ]
     return max(complete, key=lambda post: post.completed or post.planned, default=None)
 
 
@@ -43,6 +47,14 @@ def _gave_way(world: World, post: Post) -> bool:
     """Whether a post was replaced by one that was still on its way when the run ended."""
     over = _replaced_by(post)
     return over is not None and world.fate[post.id].fate == "superseded" and world.fate[over.id].fate in _DRAINING
+
+
+def _in_hand(world: World, agent: Agent, post: Post) -> bool:
+    """Whether the beat that consumed a post was still at work on it when the run ended."""
+    if post.consumption is None or world.fate[post.id].fate != "persisted":
+        return False
+    beat = agent.beat_at(post.consumption.at.t)
+    return beat is not None and beat.outcome == "cut" and beat.end == world.end
 
 
 def _replaced_by(post: Post) -> Post | None:

@@ -26,6 +26,8 @@ def check(world: World) -> Iterator[Finding]:
                 world.examined()
                 held = agent.prompt_after(cluster.end).key
                 expected = held if _is_newest(agent, held, cluster) else _expected(agent, cluster)
+                if _is_read_back(agent, cluster, held):
+                    continue
                 if expected != BLANK and agent.knows(expected, cluster.rebuilds[-1].begin) and held != expected:
                     yield _finding(agent, cluster, expected, held)
 
@@ -68,6 +70,15 @@ def _is_newest(agent: Agent, key: str | None, cluster: Cluster) -> bool:
     """Whether a text is the newest that was applied by then: a rebuild may bring back what an earlier one had lost."""
     applied = [(post.effective, post.key) for post in agent.posts if post.effective and post.effective.t <= cluster.end]
     return bool(applied) and max(applied)[1] == key
+
+
+def _is_read_back(agent: Agent, cluster: Cluster, held: str | None) -> bool:
+    """Whether the rebuild brought what a beat had persisted whole, though its own flush had failed: newer, not older."""
+    read = agent.canonical_at(cluster.rebuilds[-1].begin.seq)
+    if read.key != held or read.by != "agent" or agent.beat_at(read.at.t) is None or _was_cut(agent, read):
+        return False
+    shown = [prompt.at for prompt in agent.prompts if prompt.at < cluster.rebuilds[0].begin and prompt.state == "whole"]
+    return not shown or shown[-1] < read.at
 
 
 def _finding(agent: Agent, cluster: Cluster, expected: str | None, held: str | None) -> Finding:

@@ -150,7 +150,7 @@ class Injector:
         """Several faults on one operation: the first error and the first crash count, delays and pauses add up."""
         delay = pause = 0
         failing: Fault | None = None
-        dying: Fault | None = None
+        dying: Rule | None = None
         for rule in fired:
             fault = rule.fault
             if fault.delay is not None:
@@ -158,18 +158,33 @@ class Injector:
             if fault.pause is not None:
                 pause += draw(fault.pause, self.choices, f"{rule.stream}:pause", step)
             failing = failing or (fault if fault.error else None)
-            dying = dying or (fault if fault.crash else None)
+            dying = dying or (rule if fault.crash else None)
         return Outcome(
-            faults=tuple(rule.id for rule in fired),
+            fired=tuple((rule.id, _effects(rule.fault)) for rule in fired),
             error=None if failing is None else number_of(str(failing.error)),
             effect="before" if failing is None else failing.effect,
             delay_ns=delay,
-            crash=None if dying is None else dying.crash,
-            power=dying is not None and dying.power,
-            unsynced="lost" if dying is None else dying.unsynced,
-            restart_ns=None if dying is None else dying.restart,
+            crash=None if dying is None else dying.fault.crash,
+            power=dying is not None and dying.fault.power,
+            unsynced="lost" if dying is None else dying.fault.unsynced,
+            restart_ns=None if dying is None else dying.fault.restart,
             pause_ns=pause,
+            killer=None if dying is None else dying.id,
         )
+
+
+def _effects(fault: Fault) -> str:
+    """What one fault does, as its `fault` record says it."""
+    effects: list[str] = []
+    if fault.error:
+        effects.append("error" if fault.effect == "before" else fault.effect)
+    if fault.delay is not None:
+        effects.append("delay")
+    if fault.pause is not None:
+        effects.append("pause")
+    if fault.crash:
+        effects.append("power" if fault.power else "crash")
+    return " and ".join(effects)
 
 
 def limit_to(hit: int, found: int | None) -> int:
@@ -201,6 +216,8 @@ def plan_fields(rule: Rule) -> dict[str, Any]:
         "fault": rule.id,
         "means": _words(rule),
         "on": fault.on,
+        "operation": fault.operation,
+        "probability": fault.probability,
         "targets": list(rule.ordered),
         "from": fault.from_,
         "to": fault.to,

@@ -70,12 +70,20 @@ def head(
         body = bodies.see(body_of(rollout), "rollout", report, rollout.version)
         records.append(_record("rollout", rollout_fields(rollout, body, waves[rollout_id(rollout)])))
     records += [_record("fault.plan", plan_fields(rule)) for rule in injector.rules]
-    agents = [
-        _record("agent", agent_fields(spec, manifests[spec.agent], bodies, report))
-        for spec in specs
-        if spec.spawn_at is None
-    ]
+    agents = []
+    for spec in specs:
+        if spec.spawn_at is None:
+            agents.append(_record("agent", agent_fields(spec, manifests[spec.agent], bodies, report)))
+            agents += [_record("edit", edit) for edit in start_edits(spec, bodies, report)]
     return records + known + agents
+
+
+def start_edits(spec: AgentSpec, bodies: Bodies, report: Any) -> list[dict[str, Any]]:
+    """The `edit` record of a signal that lies there from the start."""
+    if spec.start.signal != "file":
+        return []
+    body = bodies.see(spec.start.signal_text.encode("utf-8"), "start", report)
+    return [{"agent": spec.name, "path": ".rules", "body": body, "by": "start state"}]
 
 
 def rollout_id(rollout: Rollout) -> str:

@@ -71,6 +71,8 @@ KINDS: dict[str, dict[str, str]] = {
         "fault": "id",
         "means": "one line in words",
         "on": "agents or operators",
+        "operation?": "the operation it strikes, null if it strikes by itself at a rate",
+        "probability?": "for each such operation, null if it has none",
         "targets": "list",
         "from": "ns",
         "to?": "ns",
@@ -143,6 +145,8 @@ KINDS: dict[str, dict[str, str]] = {
         "agent": "name",
         "event": "appeared, replaced, changed, vanished, moved",
         "to?": "where it was moved, relative to home",
+        "entry?": "what stands there afterwards: file, directory, symlink; null if nothing does",
+        "readable?": "may the agent's user read it; null if nothing stands there",
     },
     "canonical": {
         "agent": "name",
@@ -212,6 +216,7 @@ KINDS: dict[str, dict[str, str]] = {
         "error?": "errno name",
     },
     "unseen": {"agent?": "name, null for all", "from": "ns", "to": "ns", "missing": "what was not observed"},
+    "choice.unmet": {"choice": "a case's choice, in words, that had nothing to decide: its step never came"},
     "hold.unmet": {"step": "step that was held", "until": "step that never came"},
     # explanation only
     "op": {

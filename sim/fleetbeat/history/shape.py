@@ -16,7 +16,7 @@ _INTEGERS = (
     "schema", "seed", "duration", "bound", "disk", "system_disk", "clock_offset", "from", "life", "beat", "end",
     "first", "last", "last_start", "rebuild", "attempt", "count", "wave", "episode", "nth", "size",
 )  # fmt: skip
-_BOOLEANS = ("blank", "spawned", "runnable")
+_BOOLEANS = ("blank", "spawned", "runnable", "readable")
 _LISTS = ("observed", "declares", "set_aside", "known_gaps", "targets")
 _MAPPINGS = ("expect", "ops", "fields")
 #: Names that mean different things in different kinds.
@@ -25,6 +25,7 @@ _EXCEPTIONS: dict[tuple[str, str], str] = {
     ("fault.plan", "to"): "integer",
     ("unseen", "to"): "integer",
     ("host", "clock_ppm"): "number",
+    ("fault.plan", "probability"): "number",
     ("rollout", "waves"): "list of lists of texts",
 }
 

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What happens to an operation beyond its own doing. Times in ns; `faults` are the ids of those that fired.
+    """What happens to an operation beyond its own doing. Times in ns; `fired`: each fault's id and its effects in words.
 
     `error` (an errno) strikes `before` any effect, after a `partial` one (half the bytes of a write; a file truncated
     and not opened), or `after` the whole effect. `crash` is None, "before" or "after".
     """
 
-    faults: tuple[str, ...]
+    fired: tuple[tuple[str, str], ...]
     error: int | None = None
     effect: str = "before"
     delay_ns: int = 0
@@ -22,3 +22,5 @@ class Outcome:
     unsynced: str = "lost"
     restart_ns: int | None = None
     pause_ns: int = 0
+    #: The fault that ends the process, for the record of its life's end.
+    killer: str | None = None

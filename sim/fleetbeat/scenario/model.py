@@ -142,6 +142,10 @@ class Lifecycle(Frozen):
 class Host(Frozen):
     name: Annotated[str, Field(pattern=GROUP_NAME)]
     disk: Annotated[ByteSize | None, Field(description="byte budget shared by its agents; none: unlimited")] = None
+    system_disk: Annotated[
+        ByteSize | None,
+        Field(description="byte budget of a disk of its own for the directories system/, as a small tmpfs is"),
+    ] = None
     clock_offset: SignedDuration = 0
     clock_ppm: Annotated[
         Number, Field(ge=-1000, le=1000, description="drift: parts per million by which it runs fast")
@@ -228,7 +232,9 @@ class Fault(Frozen):
     power: Annotated[Switch, Field(description="with crash: the whole host loses power")] = False
     unsynced: Literal["lost", "kept", "random"] = "lost"
     pause: Annotated[Spread | None, Field(description="the process stands still this long")] = None
-    restart: Annotated[Duration | None, Field(description="after a crash; none: stays down")] = None
+    restart: Annotated[
+        Duration | None, Field(description="after a crash; none: stays down. For operators: the next attempt")
+    ] = None
 
 
 # --- rollouts --------------------------------------------------------------------------------------------------------

@@ -98,4 +98,6 @@ def _finish(world: World, reason: str) -> list[Record]:
             agent.cut(end)
     for step in sorted(world.unmet):
         world.recorder.add(end, "harness", "hold.unmet", step=str(step), until=str(world.unmet[step]))
+    for choice in world.never_came():
+        world.recorder.add(end, "harness", "choice.unmet", choice=choice)
     return world.recorder.history(end[0], reason)

@@ -123,8 +123,8 @@ class Agent:
                 yield world.clock.instant(world.now + 1, tie)
             else:
                 break
-        world.unmet.pop(tie.step, None)
-        world.passed(tie.step)
+        if world.named:
+            world.passed(tie.step)
         return (world.now, tie)
 
     def _beat(self, shell: Shell, thread: Thread, spans: Spans, number: int, when: When) -> Wait:

@@ -173,5 +173,5 @@ class Thread(Body):
 
     def die(self, when: When, outcome: Outcome) -> None:
         self.owner.crash(
-            when, outcome.faults[0], power=outcome.power, unsynced=outcome.unsynced, restart_ns=outcome.restart_ns
+            when, outcome.killer, power=outcome.power, unsynced=outcome.unsynced, restart_ns=outcome.restart_ns
         )

@@ -131,8 +131,7 @@ def drive(world: World, body: Body, episode: Episode, trace: Trace) -> Wait:
             when = body.at
         start = trace.end = when[0]
         trace.last = tie
-        if world.holds:
-            world.unmet.pop(step, None)
+        if world.named:
             world.passed(step)
 
 
@@ -178,7 +177,7 @@ def _effect(
     if body.caught_up is None or not when < body.caught_up:
         if not world.clock.jump(at):
             yield world.clock.instant(at, tie)
-        if body.blocked_until > at or world.holds or type(op) is Lock:
+        if body.blocked_until > at or world.named or type(op) is Lock:
             when = yield from _not_before(world, body, op, tie)
     if names:
         yield from world.rouse(names, when)
@@ -248,17 +247,25 @@ def _carry_out(
             fault = f"disk-full:{world.specs[body.agent].host}"
             _record_fault(world, body, when, trace, step, fault, "error", name)
         _record_op(world, body, when, trace, step, name, 0)
+        _die_after(body, when, outcome)
         raise
     size = len(answer) if step.operation == "read" else answer if step.operation == "write" else 0
     _record_op(world, body, when, trace, step, "ok", size, _whole_signal(world, when, trace, step, answer))
+    _die_after(body, when, outcome)
+    return answer
+
+
+def _die_after(body: Body, when: When, outcome: Outcome | None) -> None:
     if outcome is not None and outcome.crash == "after":
         body.die(when, outcome)
         raise Died
-    return answer
 
 
 def _perform(world: World, body: Body, op: Op, path: str, when: When, outcome: Outcome | None, trace: Trace) -> Any:
     error = outcome.error if outcome else None
+    if isinstance(op, Close) and error is not None:
+        _apply(world, body, op, path, when, trace)  # close(2) gives the handle back even where it reports an error
+        raise _failure(error, path)
     if error is not None and outcome is not None and outcome.effect != "after":
         if outcome.effect == "partial":
             _half(world, body, op, path, when, trace)
@@ -325,18 +332,10 @@ def _record_op(
 
 
 def _report_fault(world: World, body: Body, when: When, outcome: Outcome, trace: Trace, step: Step) -> None:
-    effects = []
-    if outcome.error is not None:
-        effects.append("error" if outcome.effect == "before" else outcome.effect)
-    if outcome.delay_ns:
-        effects.append("delay")
-    if outcome.pause_ns:
-        effects.append("pause")
-    if outcome.crash:
-        effects.append("power" if outcome.power else "crash")
-    error = None if outcome.error is None else errno.errorcode[outcome.error]
-    for name in outcome.faults:
-        _record_fault(world, body, when, trace, step, name, " and ".join(effects), error)
+    name = None if outcome.error is None else errno.errorcode[outcome.error]
+    for fault, effect in outcome.fired:
+        error = name if {"error", "partial", "after"} & {*effect.split()} else None
+        _record_fault(world, body, when, trace, step, fault, effect, error)
 
 
 def _record_fault(

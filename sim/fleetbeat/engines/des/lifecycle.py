@@ -7,6 +7,7 @@ scenario, arrivals at a rate from named draws; nothing here depends on what the 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from fleetbeat.chance.arrivals import Arrivals
 from fleetbeat.chance.spread import draw
@@ -17,7 +18,7 @@ from fleetbeat.engines.des.pace import Pace
 from fleetbeat.engines.des.power import power_loss
 from fleetbeat.engines.des.world import Wait, World
 from fleetbeat.engines.injector import Rule
-from fleetbeat.engines.prelude import agent_fields
+from fleetbeat.engines.prelude import agent_fields, start_edits
 from fleetbeat.engines.recorder import When
 from fleetbeat.scenario.model import Crash, Rebuild, Stalls, Suspend
 from fleetbeat.scenario.resolve import AgentSpec, select
@@ -87,11 +88,13 @@ def _spawn(world: World, agent: Agent, at_ns: int) -> Wait:
     spec = agent.spec
     when = yield from world.until(at_ns, Step(spec.name, 0, 0, "spawn"))
     furnish(world, spec)
-    manifest = world.manifest(spec.name)
-    fields = agent_fields(
-        spec, manifest, world.bodies, lambda body: world.recorder.add(when, "harness", "body", **body)
-    )
-    world.recorder.add(when, "harness", "agent", **fields)
+
+    def report(body: dict[str, Any]) -> None:
+        world.recorder.add(when, "harness", "body", **body)
+
+    world.recorder.add(when, "harness", "agent", **agent_fields(spec, world.manifest(spec.name), world.bodies, report))
+    for edit in start_edits(spec, world.bodies, report):
+        world.recorder.add(when, "harness", "edit", **edit)
     agent.live(when)
     if spec.parent is not None and spec.hand_down != "none":
         world.start(hand_down(world, spec))

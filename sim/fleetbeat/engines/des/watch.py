@@ -51,6 +51,7 @@ class Watch:
         self._inodes: dict[int, Name] = {}
         self._writable: dict[int, Name | None] = {}
         self._declared: dict[tuple[str, str], bool] = {}
+        self._eyes = world.files.process(0)
 
     def add(self, agent: str) -> None:
         """Watches a new agent's names as they stand."""
@@ -173,7 +174,17 @@ class Watch:
         if name.role == SIGNAL:
             home = self.world.specs[name.agent].home + "/"
             place = None if to is None else to.removeprefix(home)
-            add(when, "harness", "signal", agent=name.agent, event=event, to=place)
+            entry, readable = self._entry(name)
+            add(
+                when,
+                "harness",
+                "signal",
+                agent=name.agent,
+                event=event,
+                to=place,
+                entry=entry,
+                readable=readable,
+            )
             self.world.agents[name.agent].generation += 1
             writing = getattr(body, "writing", None)
             if writing is not None and writing.agent == name.agent:
@@ -184,6 +195,15 @@ class Watch:
             add(when, "harness", "canonical", agent=name.agent, event=event, body=digest)
         elif event in ("removed", "replaced"):
             self._prompt(when, name)
+
+    def _entry(self, name: Name) -> tuple[str | None, bool | None]:
+        """What stands at a name, as `ls -l` shows it: its kind, and whether the agent's user may read it."""
+        if name.inode is None:
+            return None, None
+        stat = self._eyes.stat(name.path)
+        uid = self.world.specs[name.agent].uid
+        bit = 0o400 if stat.uid == uid else 0o004
+        return stat.kind, uid == 0 or bool(stat.mode & bit)
 
     def _posted(self, when: When, body: Any, writing: Writing, name: Name) -> None:
         add = self.world.recorder.add

@@ -55,9 +55,10 @@ class World:
         self.unmet: dict[Step, Step] = {}
         self.dozing: dict[str, dict[Doze, None]] = {}
         self.touched: dict[str, When] = {}
-        self.holds = bool(self.choices.overrides.holds)
-        self._named = set(self.choices.overrides.holds.values())
-        self._passed: dict[Step, simpy.Event] = {step: self.clock.event() for step in sorted(self._named)}
+        #: Whether a case names any step; where none does, nobody is told about steps at all.
+        self.named = bool(self.choices.overrides.steps())
+        self._came: dict[Step, bool] = dict.fromkeys(self.choices.overrides.steps(), False)
+        self._ends = {step: self.clock.event() for step in sorted(set(self.choices.overrides.holds.values()))}
 
     # --- time and order ---
 
@@ -77,23 +78,35 @@ class World:
     def start(self, process: Wait) -> None:
         self.clock.process(process)
 
-    # --- holds of a case file ---
+    # --- the choices of a case file ---
 
     def held_until(self, step: Step) -> simpy.Event | None:
         """The event that a case makes this step wait for, if it has not happened yet."""
         until = self.choices.hold(step)
-        if until is None:
-            return None
-        event = self._passed[until]
-        if event.triggered:
+        if until is None or self._ends[until].triggered:
             return None
         self.unmet[step] = until
-        return event
+        return self._ends[until]
 
     def passed(self, step: Step) -> None:
-        """Told after each step took effect."""
-        if step in self._named and not self._passed[step].triggered:
-            self._passed[step].succeed()
+        """Told after each step took effect, if a case names any."""
+        self.unmet.pop(step, None)
+        if step in self._came:
+            self._came[step] = True
+        event = self._ends.get(step)
+        if event is not None and not event.triggered:
+            event.succeed()
+
+    def never_came(self) -> list[str]:
+        """The case's choices, in words, that had nothing to decide: their step never came, or drew nothing there."""
+        overrides, asked = self.choices.overrides, self.choices.used.bits
+        found = [
+            f"bits of {stream} at {step}" for stream, step in sorted(overrides.bits) if (stream, step) not in asked
+        ]
+        found += [f"tie of {step}" for step in sorted(overrides.ties) if not self._came[step]]
+        return found + [
+            f"hold of {step}" for step in sorted(overrides.holds) if not self._came[step] and step not in self.unmet
+        ]
 
     # --- sleepers ---
 

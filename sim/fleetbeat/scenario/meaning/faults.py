@@ -76,8 +76,6 @@ def _who(context: Context, path: Path, fault: Fault) -> None:
         context.at((*path, "operation"), f"another one, for operators make no {fault.operation}")
     if fault.operation is None and fault.per_hour is not None:
         context.at((*path, "per_hour"), "an operation, for operators are there only while they work")
-    if fault.restart is not None:
-        context.at((*path, "restart"), "no restart, for an operator that died stays away")
     if fault.power:
         context.at((*path, "power"), "on: agents, for it is their hosts that lose power")
     known = list(dict.fromkeys(rollout.operator for rollout in context.scenario.rollouts))
