@@ -10,8 +10,10 @@ from tests.engines.wrong_agents import REFERENCE, Reference
 
 from fleetbeat.chance.choices import Overrides
 from fleetbeat.chance.step import Step
+from fleetbeat.checks import judge
 from fleetbeat.engines.des import run
 from fleetbeat.engines.des.agent import merged
+from fleetbeat.engines.programs import ProgramError
 from fleetbeat.protocol.vocabulary import Emit, Lock, Sleep
 
 
@@ -231,6 +233,42 @@ def test_a_lock_keeps_a_beat_and_a_rebuild_apart() -> None:
     pairs = list(zip(events[::2], events[1::2], strict=False))
     assert len(pairs) > 20
     assert {pair for pair in pairs if pair[0].split()[0] != pair[1].split()[0]} == set(), events
+
+
+class _Endless(Reference):  # type: ignore[misc]
+    def beat(self, context: Any, memory: Any) -> Any:
+        while True:
+            yield Sleep(1)
+
+
+class _Exits(Reference):  # type: ignore[misc]
+    def beat(self, context: Any, memory: Any) -> Any:
+        yield Sleep(1)
+        raise SystemExit(3)
+
+
+class _Junk(Reference):  # type: ignore[misc]
+    def beat(self, context: Any, memory: Any) -> Any:
+        yield "stat .rules"
+
+
+class _NoGenerator(Reference):  # type: ignore[misc]
+    def beat(self, context: Any, memory: Any) -> Any:
+        return memory
+
+
+@pytest.mark.parametrize("agent", [_Endless(), _Exits()], ids=lambda agent: type(agent).__name__)
+def test_a_beat_that_never_ends_or_leaves_the_program_ends_the_heartbeat(agent: Any) -> None:
+    history = play(post("v1", "2s"), duration="5s", programs={"reference": agent})
+    assert len(of(history, "heartbeat.end")) == 1
+    broken = [v.invariant for v in judge(history).verdicts if v.outcome == "broken"]
+    assert "beats-go-on" in broken
+
+
+@pytest.mark.parametrize("agent", [_Junk(), _NoGenerator()], ids=lambda agent: type(agent).__name__)
+def test_a_program_outside_the_vocabulary_is_refused_in_one_line(agent: Any) -> None:
+    with pytest.raises(ProgramError, match="a-0/beat: beat.*got .*, expected"):
+        play(programs={"reference": agent})
 
 
 def test_a_lock_dies_with_its_process() -> None:

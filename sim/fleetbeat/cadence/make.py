@@ -20,16 +20,22 @@ from fleetbeat.chance.step import Step
 class FixedDelay:
     """A beat waits for a time after its work ended."""
 
-    __slots__ = ("_waits", "phase_ns")
+    __slots__ = ("_known", "_waits", "phase_ns")
     mode: Literal["fixed-delay"] = "fixed-delay"
 
     def __init__(self, phase_ns: int, waits: Waits) -> None:
         self.phase_ns = phase_ns
         self._waits = waits
+        self._known: dict[int, int] = {}  # the sums asked for last: an agent asks for the same few again and again
 
     def elapsed(self, k: int) -> int:
         """Phase and all waits before beat k, in ns, without the beats' work; strictly increasing."""
-        return self.phase_ns + self._waits.total(_counted(k))
+        known = self._known.get(k)
+        if known is None:
+            if len(self._known) >= 32:
+                self._known.clear()
+            known = self._known[k] = self.phase_ns + self._waits.total(_counted(k))
+        return known
 
     def reach(self, target_ns: int, per_beat_ns: int = 0, first: int = 0) -> int:
         """The smallest k >= first with elapsed(k) + (k - first) * per_beat_ns >= target_ns.

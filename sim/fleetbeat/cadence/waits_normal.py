@@ -30,7 +30,7 @@ HALVES = tuple(BEATS >> depth + 1 for depth in range(DEPTH))
 SPREADS = tuple(sqrt(n / 2) for n in HALVES)
 BLOCK_SPREAD = sqrt(BEATS)
 #: Halves kept at most; a path to one beat has 17.
-KEPT = 256
+KEPT = 512
 
 
 class NormalWaits:

@@ -36,6 +36,7 @@ MEANINGS = {
 CODES = {
     "ScenarioError": USAGE,
     "ManifestError": USAGE,
+    "ProgramError": USAGE,
     "CaseError": USAGE,
     "HistoryError": USAGE,
     "CheckError": USAGE,

@@ -72,7 +72,9 @@ class Recorder:
         self._rows.append(self.row(when, actor, kind, fields))
 
     def history(self, end_ns: int, reason: str) -> list[Record]:
-        self._rows.sort()
-        records = self.head + [row[3] for row in self._rows]
+        """All records in order; the recorder lets go of what it kept to order them."""
+        rows, self._rows = self._rows, []
+        rows.sort()
+        records = self.head + [row[3] for row in rows]
         records.append(Record(end_ns, "harness", "end", {"reason": reason}))
         return records

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import simpy
@@ -12,10 +12,12 @@ from fleetbeat.cadence import make_cadence
 from fleetbeat.chance.spread import draw
 from fleetbeat.chance.step import Step
 from fleetbeat.engines.des.body import Shell, Thread
-from fleetbeat.engines.des.drive import Died, Latencies, Trace, drive
+from fleetbeat.engines.des.drive import Latencies, drive
 from fleetbeat.engines.des.pace import Pace
 from fleetbeat.engines.des.spans import Idle, Spans
 from fleetbeat.engines.des.world import Wait, World
+from fleetbeat.engines.effects import Died, Trace, merged
+from fleetbeat.engines.programs import ProgramError
 from fleetbeat.engines.recorder import When
 from fleetbeat.protocol.vocabulary import Context, Episode
 from fleetbeat.scenario.resolve import AgentSpec
@@ -110,8 +112,9 @@ class Agent:
         when = (start, tie)
         if thread.caught_up is not None and when < thread.caught_up:
             return when
-        if not world.clock.jump(max(start, world.now + 1)):
-            yield world.clock.instant(max(start, world.now + 1), tie)
+        at = max(start, world.soonest(thread.caught_up))
+        if not world.clock.jump(at):
+            yield world.clock.instant(at, tie)
         while shell.alive:
             if thread.blocked_until > world.now:
                 yield world.clock.instant(thread.blocked_until, tie)
@@ -139,7 +142,9 @@ class Agent:
             learned = yield from self._play(thread, self.program.beat(self.context, self.memory), trace)
         except Died:
             return None
-        except Exception as error:  # whatever escapes a program ends its heartbeat: that is what is being tested
+        except ProgramError:
+            raise
+        except (Exception, SystemExit) as error:  # whatever escapes ends the heartbeat: that is what is being tested
             self._record_beat(spans, trace, "ended", True)
             world = self.world
             world.recorder.add(
@@ -198,6 +203,7 @@ class Agent:
         number = self.rebuilds
         self.rebuilds += 1
         thread = Thread(self, shell, "rebuild", life)
+        thread.holder = f"{thread.actor}.{number}"
         name = self.spec.name
         world.recorder.add(when, thread.actor, "rebuild.begin", agent=name, life=life, rebuild=number, cause=cause)
         boot = cause == "boot"
@@ -211,7 +217,9 @@ class Agent:
             outcome = "failed" if trace.logged_error else "done"
         except Died:
             return False
-        except Exception as error:
+        except ProgramError:
+            raise
+        except (Exception, SystemExit) as error:
             outcome = f"ended: {type(error).__name__}: {error}"
         at = (trace.end, trace.last or when[1])
         fields = {"agent": name, "life": life, "rebuild": number}
@@ -310,16 +318,3 @@ class Agent:
 
 def begin_step(thread: Thread, number: int) -> Step:
     return Step(thread.actor, thread.life, number, "begin")
-
-
-def merged(before: Any, after: Any, now: Any) -> Any:
-    """The memory `now` with the fields laid over it that an episode changed from `before` to `after`."""
-    if now == before or not is_dataclass(after):
-        return after
-    assert not isinstance(after, type)
-    changes = {
-        item.name: getattr(after, item.name)
-        for item in fields(after)
-        if getattr(after, item.name) != getattr(before, item.name)
-    }
-    return replace(now, **changes)

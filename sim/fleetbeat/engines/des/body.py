@@ -2,59 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import simpy
 
-from fleetbeat.engines.des.drive import Latencies, Trace
+from fleetbeat.engines.des.drive import Latencies
 from fleetbeat.engines.des.world import World
+from fleetbeat.engines.effects import Trace, path_of
 from fleetbeat.engines.recorder import Row, When
 from fleetbeat.files.memory import MemoryProcess
 from fleetbeat.protocol.faults import Outcome
-from fleetbeat.protocol.process import LOG_PATH, Process
+from fleetbeat.protocol.process import Process
 from fleetbeat.protocol.vocabulary import (
-    Close,
-    Compose,
-    Emit,
-    List,
     Lock,
-    MakeDir,
     Op,
-    Open,
-    ReadChunk,
-    Rename,
-    SetSection,
-    Sleep,
-    Stat,
-    Sync,
-    Truncate,
-    Unlink,
-    WriteChunk,
 )
 
 if TYPE_CHECKING:
     from fleetbeat.engines.des.agent import Agent
 
-
-def _by_handle(body: Body, op: Any) -> str:
-    return body.shell.world.files.path_of(op.handle) or ""
-
-
-def _by_path(body: Body, op: Any) -> str:
-    path: str = op.path
-    return path
-
-
-#: The path that an operation is about, by its type.
-PATHS: dict[type, Callable[[Body, Any], str]] = {
-    **dict.fromkeys((Stat, Open, Unlink, MakeDir, List), _by_path),
-    **dict.fromkeys((ReadChunk, WriteChunk, Truncate, Close, Sync), _by_handle),
-    **dict.fromkeys((SetSection, Compose, Sleep), lambda body, op: ""),
-    Rename: lambda body, op: str(op.source),
-    Lock: lambda body, op: str(op.name),
-    Emit: lambda body, op: f"{body.home}/{LOG_PATH}",
-}
 
 #: Roles whose records wait until the episode is known not to be idle.
 HELD_BACK = frozenset({"beat", "poll"})
@@ -108,6 +74,8 @@ class Body:
     ) -> None:
         self.shell = shell
         self.actor = actor
+        #: Who holds the locks that it takes: rebuilds may overlap, and are one actor.
+        self.holder = actor
         self.life = life
         self.on = on
         self.agent = agent
@@ -128,6 +96,10 @@ class Body:
         return self.shell.files
 
     @property
+    def process(self) -> Process:
+        return self.shell.process
+
+    @property
     def blocked_until(self) -> int:
         return max(self.shell.blocked_until, self.thread_blocked_until)
 
@@ -135,7 +107,7 @@ class Body:
         self.shell.blocked_until = max(self.shell.blocked_until, until_ns)
 
     def path_of(self, op: Op) -> str:
-        return PATHS[type(op)](self, op)
+        return path_of(op, self.shell.world.files, self.home)
 
     def relative(self, path: str) -> str:
         return path[len(self._prefix) :] if path.startswith(self._prefix) else path
@@ -144,10 +116,10 @@ class Body:
         return f"lock:{self.agent}:{name}"
 
     def lock_held(self, name: str) -> simpy.Event | None:
-        return self.shell.lock_held(name, self.actor)
+        return self.shell.lock_held(name, self.holder)
 
     def perform(self, op: Op, when: When) -> Any:
-        answer = self.shell.process.perform(op, self.actor, self.shell.world.host_seconds(self.agent, when[0]))
+        answer = self.shell.process.perform(op, self.holder, self.shell.world.host_seconds(self.agent, when[0]))
         if isinstance(op, Lock) and not op.hold:
             self.shell.released(op.name)
         return answer

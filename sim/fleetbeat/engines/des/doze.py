@@ -18,10 +18,10 @@ import simpy
 from fleetbeat.cadence import Cadence
 from fleetbeat.chance.step import Step
 from fleetbeat.engines.des.agent import Agent, Played, begin_step
-from fleetbeat.engines.des.drive import Trace
 from fleetbeat.engines.des.pace import following
 from fleetbeat.engines.des.spans import Idle
 from fleetbeat.engines.des.world import Wait, World
+from fleetbeat.engines.effects import Trace
 from fleetbeat.engines.recorder import When
 
 

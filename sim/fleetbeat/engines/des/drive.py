@@ -7,10 +7,8 @@ place in the order at which it was roused.
 
 from __future__ import annotations
 
-import errno
 import os
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import simpy
@@ -18,15 +16,13 @@ import simpy
 from fleetbeat.chance.spread import draw, is_constant
 from fleetbeat.chance.step import Step
 from fleetbeat.engines.des.world import Wait, World
+from fleetbeat.engines.effects import Died, Trace, carry_out
 from fleetbeat.engines.injector import Looked
-from fleetbeat.engines.recorder import Row, Tie, When
+from fleetbeat.engines.programs import ProgramError
+from fleetbeat.engines.recorder import Tie
 from fleetbeat.protocol.faults import Outcome
-from fleetbeat.protocol.process import WouldBlock
 from fleetbeat.protocol.vocabulary import (
     KIND,
-    LOOKING,
-    Close,
-    Emit,
     Episode,
     Lock,
     MakeDir,
@@ -44,8 +40,12 @@ if TYPE_CHECKING:
     from fleetbeat.engines.des.body import Body
 
 
-class Died(Exception):
-    """The process that ran this episode is gone."""
+#: An episode that makes more operations than this is taken for one that never ends.
+MOST_OPERATIONS = 100_000
+
+
+class Runaway(Exception):
+    """An episode goes on and on."""
 
 
 class Latencies:
@@ -73,30 +73,16 @@ class Latencies:
         return kind in self._drawn
 
 
-@dataclass(slots=True)
-class Trace:
-    """What one episode did so far. `rows` are kept back until it is known not to be idle; `end` is its last instant."""
-
-    role: str
-    episode: int
-    start: When
-    end: int = 0
-    changed: bool = False
-    logged_error: bool = False
-    steady: bool = True
-    rows: list[Row] = field(default_factory=list)
-    looked: list[Looked] = field(default_factory=list)
-    lasting: list[int] = field(default_factory=list)
-    names: dict[str, None] = field(default_factory=dict)
-    read: bytes = b""
-    last: Tie | None = None
-
-
 def drive(world: World, body: Body, episode: Episode, trace: Trace) -> Wait:
     """Runs `episode` to its end and returns what it returns.
 
-    Raises `Died` when the process died on the way, and whatever exception escapes the program.
+    Raises `Died` when the process died on the way, `ProgramError` for a program that does not keep to the vocabulary,
+    `Runaway` for one that never ends, and whatever exception escapes it.
     """
+    if not hasattr(episode, "send"):
+        raise ProgramError(
+            f"{body.actor}: {trace.role}: got {type(episode).__name__}, expected a generator of operations"
+        )
     start = trace.start[0]
     trace.end = start
     counts: dict[tuple[str, str], int] = {}
@@ -108,7 +94,13 @@ def drive(world: World, body: Body, episode: Episode, trace: Trace) -> Wait:
         except StopIteration as stop:
             return stop.value
         answer = failure = None
-        kind = KIND[type(op)]
+        came = False
+        kind = KIND.get(type(op), "")
+        if not kind:
+            raise ProgramError(f"{body.actor}: {trace.role} {trace.episode}: got {op!r:.80}, expected an operation")
+        if len(trace.looked) >= MOST_OPERATIONS:
+            close(episode)
+            raise Runaway(f"{MOST_OPERATIONS} operations in one {trace.role} and no end to it")
         path = body.path_of(op)
         shown = body.relative(path)
         nth = counts.get((kind, shown), 0)
@@ -122,12 +114,15 @@ def drive(world: World, body: Body, episode: Episode, trace: Trace) -> Wait:
             touched = TOUCHED.get(type(op))
             names = touched(world, body, op) if touched is not None else ()
             when = yield from _effect(world, body, op, start, latency, outcome, tie, names)
-            answer = _carry_out(world, body, op, path, when, outcome, trace, step)
+            came = True
+            answer = carry_out(world, body, op, path, when, outcome, trace, step)
         except Died:
+            if came and world.named:
+                world.passed(step)  # a step at which its process dies has come: a case may hold it, or wait for it
             close(episode)
             raise
         except OSError as error:
-            failure = error
+            failure = error.with_traceback(None)  # a traceback would keep this frame in a cycle
             when = body.at
         start = trace.end = when[0]
         trace.last = tie
@@ -170,6 +165,7 @@ def _effect(
     if outcome is not None:
         at += outcome.delay_ns + outcome.pause_ns
         if outcome.pause_ns:
+            yield from world.rouse((f"agent:{body.agent}",), (world.now, body.at[1]))
             body.stand_still(start + outcome.pause_ns)
         if outcome.power:
             names = (*names, *world.residents(body.agent))
@@ -222,133 +218,3 @@ TOUCHED: dict[type, Callable[[World, Body, Any], tuple[str, ...]]] = {
     Truncate: lambda world, body, op: world.watch.names_of(op.handle),
     Lock: lambda world, body, op: (body.lock_name(op.name),),
 }
-
-
-def _carry_out(
-    world: World, body: Body, op: Op, path: str, when: When, outcome: Outcome | None, trace: Trace, step: Step
-) -> Any:
-    """The operation itself, with what a fault does to it, and everything that others can see of it."""
-    if outcome is not None:
-        trace.changed = True
-        _report_fault(world, body, when, outcome, trace, step)
-        if outcome.crash == "before":
-            body.die(when, outcome)
-            raise Died
-    try:
-        answer = _perform(world, body, op, path, when, outcome, trace)
-    except WouldBlock as error:
-        raise RuntimeError(
-            f"{step}: lock {error} is held; locks are waited for before an operation takes effect"
-        ) from error
-    except OSError as error:
-        name = errno.errorcode.get(error.errno or 0, str(error.errno))
-        if error.errno == errno.ENOSPC and (outcome is None or outcome.error is None):
-            trace.changed = True
-            fault = f"disk-full:{world.specs[body.agent].host}"
-            _record_fault(world, body, when, trace, step, fault, "error", name)
-        _record_op(world, body, when, trace, step, name, 0)
-        _die_after(body, when, outcome)
-        raise
-    size = len(answer) if step.operation == "read" else answer if step.operation == "write" else 0
-    _record_op(world, body, when, trace, step, "ok", size, _whole_signal(world, when, trace, step, answer))
-    _die_after(body, when, outcome)
-    return answer
-
-
-def _die_after(body: Body, when: When, outcome: Outcome | None) -> None:
-    if outcome is not None and outcome.crash == "after":
-        body.die(when, outcome)
-        raise Died
-
-
-def _perform(world: World, body: Body, op: Op, path: str, when: When, outcome: Outcome | None, trace: Trace) -> Any:
-    error = outcome.error if outcome else None
-    if isinstance(op, Close) and error is not None:
-        _apply(world, body, op, path, when, trace)  # close(2) gives the handle back even where it reports an error
-        raise _failure(error, path)
-    if error is not None and outcome is not None and outcome.effect != "after":
-        if outcome.effect == "partial":
-            _half(world, body, op, path, when, trace)
-        raise _failure(error, path)
-    answer = _apply(world, body, op, path, when, trace)
-    if error is not None:
-        if isinstance(op, Open):
-            _apply(world, body, Close(answer), path, when, trace)
-        raise _failure(error, path)
-    return answer
-
-
-def _apply(world: World, body: Body, op: Op, path: str, when: When, trace: Trace) -> Any:
-    answer = body.perform(op, when)
-    if KIND[type(op)] not in LOOKING and not (type(op) is Open and op.mode in ("r", "d")):
-        trace.changed = True
-    if type(op) is Emit:
-        trace.logged_error = trace.logged_error or op.event.endswith("_error")
-    world.watch.after(when, body, op, path, answer)
-    return answer
-
-
-def _half(world: World, body: Body, op: Op, path: str, when: When, trace: Trace) -> None:
-    """Half of an operation, where halves exist: half the bytes of a write or a log entry, an open that only truncates."""
-    if isinstance(op, WriteChunk) and len(op.data) > 1:
-        _apply(world, body, WriteChunk(op.handle, op.data[: len(op.data) // 2]), path, when, trace)
-    elif isinstance(op, Open) and op.mode in ("w", "x"):
-        handle = _apply(world, body, op, path, when, trace)
-        _apply(world, body, Close(handle), path, when, trace)
-    elif isinstance(op, Emit):
-        body.shell.process.emit(op.event, dict(op.fields), world.host_seconds(body.agent, when[0]), share=0.5)
-
-
-def _failure(number: int, path: str) -> OSError:
-    return OSError(number, os.strerror(number), path)
-
-
-def _whole_signal(world: World, when: When, trace: Trace, step: Step, answer: Any) -> str | None:
-    """The digest of what an episode read of the signal, once it came to the end; only to explain."""
-    if step.operation != "read" or step.path != ".rules":
-        return None
-    if answer:
-        trace.read += answer
-        return None
-    return world.body(trace.read, when)
-
-
-def _record_op(
-    world: World, body: Body, when: When, trace: Trace, step: Step, result: str, size: int, read: str | None = None
-) -> None:
-    fields: Mapping[str, Any] = {
-        "agent": body.agent,
-        "life": body.life,
-        "episode": trace.episode,
-        "role": trace.role,
-        "operation": step.operation,
-        "path": step.path,
-        "nth": step.nth,
-        "result": result,
-        "size": size,
-        "body": read,
-    }
-    body.keep(trace, world.recorder.row(when, body.actor, "op", fields))
-
-
-def _report_fault(world: World, body: Body, when: When, outcome: Outcome, trace: Trace, step: Step) -> None:
-    name = None if outcome.error is None else errno.errorcode[outcome.error]
-    for fault, effect in outcome.fired:
-        error = name if {"error", "partial", "after"} & {*effect.split()} else None
-        _record_fault(world, body, when, trace, step, fault, effect, error)
-
-
-def _record_fault(
-    world: World, body: Body, when: When, trace: Trace, step: Step, fault: str, effect: str, error: str | None
-) -> None:
-    fields = {
-        "fault": fault,
-        "agent": body.agent,
-        "on": body.on,
-        "step": str(step),
-        "operation": step.operation,
-        "path": step.path,
-        "effect": effect,
-        "error": error,
-    }
-    body.keep(trace, world.recorder.row(when, body.actor, "fault", fields))

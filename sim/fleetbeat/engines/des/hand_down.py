@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from fleetbeat.chance.step import Step
 from fleetbeat.engines.des.body import Body, Shell
-from fleetbeat.engines.des.drive import Trace, drive
+from fleetbeat.engines.des.drive import drive
 from fleetbeat.engines.des.operator import Delivery, Poster
 from fleetbeat.engines.des.world import Wait, World
+from fleetbeat.engines.effects import Trace
 from fleetbeat.protocol.spelling import read_file
 from fleetbeat.scenario.resolve import AgentSpec
 

@@ -82,6 +82,12 @@ def _at(world: World, at_ns: int, step: Step, names: list[str], act: Action) -> 
     act(when)
 
 
+def _at_host(world: World, crash: Crash, host: str, step: Step, near: list[str], act: Action) -> Wait:
+    when = yield from world.until(crash.at, step)
+    yield from world.rouse(world.residents_of(host) if crash.power else near, when)
+    act(when)
+
+
 def _spawn(world: World, agent: Agent, at_ns: int) -> Wait:
     from fleetbeat.engines.des.hand_down import hand_down
 
@@ -164,7 +170,7 @@ def _plan_crash(world: World, crash: Crash, number: int, names: tuple[str, ...])
     fault = f"crash-{number}"
     for name in names:
         agent = world.agents[name]
-        near = world.residents(name) if crash.power else [f"agent:{name}"]
+        near = [f"agent:{name}"]
 
         def act(when: When, agent: Agent = agent) -> None:
             if agent.alive:
@@ -183,7 +189,7 @@ def _plan_crash(world: World, crash: Crash, number: int, names: tuple[str, ...])
                     agent.crash(when, fault, restart_ns=crash.restart)
 
         near = [f"agent:{agent.spec.name}" for agent in agents]
-        world.start(_at(world, crash.at, Step(host, 0, number, "power"), near, fall))
+        world.start(_at_host(world, crash, host, Step(host, 0, number, "power"), near, fall))
 
 
 # --- arrivals ---

@@ -13,12 +13,14 @@ from dataclasses import dataclass
 
 import simpy
 
+from fleetbeat.chance.choices import Choices
 from fleetbeat.chance.step import Step
 from fleetbeat.engines.des.body import Body, Shell
 from fleetbeat.engines.des.doze import Series, sleep
-from fleetbeat.engines.des.drive import Died, Latencies, Trace, drive
+from fleetbeat.engines.des.drive import Latencies, drive
 from fleetbeat.engines.des.watch import Writing
 from fleetbeat.engines.des.world import Wait, World
+from fleetbeat.engines.effects import Died, Trace
 from fleetbeat.engines.recorder import When
 from fleetbeat.history.records import compared
 from fleetbeat.protocol.faults import Outcome
@@ -52,6 +54,19 @@ class Delivery:
         """As in post ids: the version and the target, with the operator's name unless it is `op`."""
         prefix = "" if self.operator == "op" else f"{self.operator}:"
         return f"{prefix}{self.version}/{self.target}"
+
+
+def temporary_of(choices: Choices, home: str, write: str, actor: str, life: int, attempt: int) -> str:
+    """What `mktemp` would make up: six letters drawn for this attempt; one fixed name where it is shared."""
+    if write == "shared-temp":
+        return f"{home}/.rules.tmp"
+    letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+    bits = choices.bits("mktemp", Step(actor, life, attempt, "mktemp"))
+    text = ""
+    for _ in range(6):
+        bits, index = divmod(bits, len(letters))
+        text += letters[index]
+    return f"{home}/.rules.{text}"
 
 
 class Writer(Body):
@@ -131,7 +146,7 @@ class Poster:
             body=one.digest,
             write=one.method,
         )
-        temporary = f"{self.home}/.rules.{self._suffix(attempt)}"
+        temporary = temporary_of(world.choices, self.home, one.write, self.actor, self.life, attempt)
         plan = Post(self.home, one.body, temporary, one.chunk, one.perms)
         self.body.writing = Writing(post, one.target, one.body)
         trace = Trace("post", attempt, when)
@@ -147,18 +162,6 @@ class Poster:
         left = temporary if one.write != "in-place" and world.files.kind(temporary) is not None else None
         add(at, self.actor, "post.end", post=post, agent=one.target, outcome=outcome, error=error, leftover=left)
         return outcome
-
-    def _suffix(self, attempt: int) -> str:
-        """What `mktemp` would make up: six letters drawn for this attempt; one fixed name where it is shared."""
-        if self.delivery.write == "shared-temp":
-            return "tmp"
-        letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
-        bits = self.world.choices.bits("mktemp", Step(self.actor, self.life, attempt, "mktemp"))
-        text = ""
-        for _ in range(6):
-            bits, index = divmod(bits, len(letters))
-            text += letters[index]
-        return text
 
     # --- verifying ---
 
@@ -176,7 +179,7 @@ class Poster:
             start = base + number * one.poll_ns
             when = (start, world.tie(begin))
             if self.body.caught_up is None or not when < self.body.caught_up:
-                yield world.clock.instant(max(start, world.now + 1), when[1])
+                yield world.clock.instant(max(start, world.soonest(self.body.caught_up)), when[1])
                 when = (world.now, when[1])
             trace = Trace("poll", self._number(attempt, number), when)
             try:
@@ -192,7 +195,8 @@ class Poster:
             if done:
                 return "done"
             work = sum(trace.lasting)
-            if trace.changed or not trace.steady or work >= one.poll_ns or world.is_fresh(trace.names, when):
+            restless = trace.changed or not trace.steady or work >= one.poll_ns
+            if number >= last or restless or world.is_fresh(trace.names, when):
                 number = max(number + 1, -(-(world.now + 1 - base) // one.poll_ns))
                 continue
             number = yield from self._doze(attempt, number, base, trace, last)
@@ -222,8 +226,8 @@ class Poster:
         named = [
             s.episode for s in world.choices.overrides.steps() if s.actor == self.actor and s.episode > step.episode
         ]
-        ahead = min([*named, *([] if ahead is None else [ahead])], default=self._number(attempt, last + 1))
-        hit = min(ahead - self._number(attempt, 0), last + 1)
+        ahead = min([*named, *([] if ahead is None else [ahead])], default=self._number(attempt, last))
+        hit = min(ahead - self._number(attempt, 0), last)
         following, self.body.caught_up = yield from sleep(world, series, tuple(trace.names), hit)
         skipped = min(following, last + 1) - number - 1
         self.polls += skipped

@@ -1,4 +1,7 @@
-"""A host loses power: all its agents die at once, and what was not synced is lost, kept, or drawn piece by piece."""
+"""A host loses power: all its agents die at once, and what was not synced is lost, kept, or drawn piece by piece.
+
+A case may say of any piece whether it is kept, whatever the scenario says of the rest.
+"""
 
 from __future__ import annotations
 
@@ -23,9 +26,13 @@ def power_loss(world: World, host: str, when: When, fault: str | None, unsynced:
 
 
 def _policy(world: World, host: str, when: When, unsynced: str) -> Callable[[Unsynced], bool]:
-    if unsynced == "random":
-        life = world.power_losses[host] = world.power_losses.get(host, -1) + 1
-        return lambda piece: bool(
-            world.choices.bits("unsynced", Step(host, life, 0, piece.kind, piece.path, piece.nth)) >> 63
-        )
-    return lambda piece: unsynced == "kept"
+    life = world.power_losses[host] = world.power_losses.get(host, -1) + 1
+
+    def keeps(piece: Unsynced) -> bool:
+        step = Step(host, life, 0, piece.kind, piece.path, piece.nth)
+        bits = world.choices.forced("unsynced", step)
+        if bits is None and unsynced != "random":
+            return unsynced == "kept"
+        return bool((world.choices.bits("unsynced", step) if bits is None else bits) >> 63)
+
+    return keeps

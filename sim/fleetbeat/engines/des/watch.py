@@ -103,7 +103,13 @@ class Watch:
             self._prompt(when, name)
 
     def resettle(self, when: When, paths: list[str]) -> None:
-        """After a power failure: names whose file or content is another one now."""
+        """After a power failure: names whose file or content is another one now.
+
+        `paths` are those that look different; a name may hold another file that looks the same.
+        """
+        seen = set(paths)
+        for alike in [name for name in self._names.values() if name.path not in seen]:
+            self._move_in(alike, self.world.files.inode(alike.path))
         for path in paths:
             name = self._names.get(path)
             if name is not None:

@@ -75,6 +75,10 @@ class World:
         yield self.clock.instant(max(at_ns, self.now + 1), tie)
         return (self.now, tie)
 
+    def soonest(self, caught_up: When | None) -> int:
+        """The first nanosecond still open to an actor: the next one, or this one if it was roused just now."""
+        return self.now + (caught_up is None or caught_up[0] != self.now)
+
     def start(self, process: Wait) -> None:
         self.clock.process(process)
 
@@ -138,8 +142,12 @@ class World:
 
     def residents(self, agent: str) -> list[str]:
         """The names under which the sleepers of an agent's host are roused: its power concerns them all."""
-        host = self.specs[agent].host
-        return [f"agent:{spec.name}" for spec in self.specs.values() if spec.host == host]
+        return self.residents_of(self.specs[agent].host)
+
+    def residents_of(self, host: str) -> list[str]:
+        there = [spec for spec in self.specs.values() if spec.host == host]
+        homes = tuple(f"{spec.home}/" for spec in there)
+        return [f"agent:{spec.name}" for spec in there] + [name for name in self.dozing if name.startswith(homes)]
 
     def rouse_all(self, when: When) -> None:
         """Wakes everybody at the end of the run."""
