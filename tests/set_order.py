@@ -133,7 +133,8 @@ class _Asked:
             if isinstance(node, ast.Call):
                 name = _name(node)
                 keyed = any(keyword.arg == "key" for keyword in node.keywords)  # equal keys keep their order
-                if name in _ORDERED or (name in _ORDERLESS and keyed):
+                texts = name != "join" or len(node.args) == 1  # `", ".join(names)`, not `tally.join(found, ends)`
+                if (name in _ORDERED and texts) or (name in _ORDERLESS and keyed):
                     asked += node.args
                 elif name in _ORDERLESS:
                     orderless += [id(argument) for argument in node.args]

@@ -190,6 +190,7 @@ FINE: tuple[tuple[Rule, str, str], ...] = (
     (house.prints, CLI, "print('here')"),
     (asks_a_set_for_order, METRICS, "x = sorted({1, 2})\ny = {x for x in {1, 2}}\nz = sorted(x for x in set('ab'))"),
     (asks_a_set_for_order, METRICS, "def f(xs):\n    seen = set()\n    for x in xs:\n        seen.add(x)\n    return xs"),
+    (asks_a_set_for_order, METRICS, "tally.join(set('ab'), set('c'))"),
     (asks_a_set_for_order, METRICS, "x = {*set('ab'), 'c'}\ny = any(x for x in set('ab'))"),
 )  # fmt: skip
 

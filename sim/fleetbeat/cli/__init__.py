@@ -17,6 +17,9 @@ from fleetbeat.cli.output import prepare_streams
 #: name -> (module that holds the click command `command`, what it does, for --help). Adding a verb is one line here.
 COMMANDS = {
     "run": ("fleetbeat.cli.run", "Play a scenario and judge what happened."),
+    "explore": ("fleetbeat.cli.explore", "Search for orders, faults and crashes that break a promise."),
+    "replay": ("fleetbeat.cli.replay_case", "Play a case file and say whether it still breaks."),
+    "rate": ("fleetbeat.cli.rate", "Estimate how often a post meets a fate, per million posts."),
     "check": ("fleetbeat.cli.check", "Judge a history from its file alone."),
     "diff": ("fleetbeat.cli.diff", "Say where two runs part and what that changed."),
     "validate": ("fleetbeat.cli.validate", "Check scenarios, telling every mistake at once."),

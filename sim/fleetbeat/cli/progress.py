@@ -1,6 +1,6 @@
 """A progress bar for a run that takes longer than two seconds, on a terminal's standard error and nowhere else.
 
-The one clock of the command line: it decides what is shown, never what happens.
+The one clock of the command line: it decides what is shown and when a search gives up, never what happens in a run.
 """
 
 from __future__ import annotations
@@ -14,6 +14,12 @@ from typing import Any
 from fleetbeat.cli.output import is_terminal
 
 PATIENCE_S = 2.0
+
+
+def deadline(seconds: float) -> Callable[[], bool]:
+    """A question: have that many seconds gone by since now? It keeps its meaning in forked processes."""
+    end = time.monotonic() + seconds
+    return lambda: time.monotonic() >= end
 
 
 @contextmanager

@@ -17,7 +17,7 @@ from fleetbeat.scenario.mistakes import ScenarioError as ScenarioError
 from fleetbeat.scenario.model import Scenario
 from fleetbeat.scenario.overrides import override
 from fleetbeat.scenario.read import raise_if, validate
-from fleetbeat.scenario.yaml12 import DEFAULT, Limits, parse, read_text
+from fleetbeat.scenario.yaml12 import DEFAULT, Limits, Node, parse, read_text
 
 
 def load(
@@ -42,15 +42,19 @@ def load(
             root = override(root, item, limits)
         except ScenarioError as error:
             mistakes += error.mistakes
-    includer = Includer(root, folder or (source.parent if isinstance(source, Path) else Path()))
-    root = includer.run()
-    mistakes += includer.mistakes
-    scenario, wrong = validate(Scenario, root)
-    if scenario is not None:
-        scenario = inherit(scenario)
-        mistakes += meaning.check(scenario, root)
-    else:
-        mistakes += wrong + meaning.check_rest(root, wrong)
-    raise_if(mistakes)
+    scenario, wrong = load_node(root, folder or (source.parent if isinstance(source, Path) else Path()))
+    raise_if(mistakes + wrong)
     assert scenario is not None
     return scenario
+
+
+def load_node(root: Node, folder: Path) -> tuple[Scenario | None, list[Mistake]]:
+    """The scenario that YAML nodes hold, as within another file, and every mistake in it. See `load`."""
+    includer = Includer(root, folder)
+    root = includer.run()
+    mistakes = list(includer.mistakes)
+    scenario, wrong = validate(Scenario, root)
+    if scenario is None:
+        return None, mistakes + wrong + meaning.check_rest(root, wrong)
+    scenario = inherit(scenario)
+    return scenario, mistakes + meaning.check(scenario, root)

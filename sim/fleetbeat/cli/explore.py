@@ -1,0 +1,168 @@
+"""`fleetbeat explore`: search the orders, faults and crashes of a small world for those under which a promise breaks.
+
+Cases kept from earlier searches of the same scenario and agent are replayed first: what broke once is the likeliest to break
+again. Each new finding is told on standard error as soon as it is there, and becomes a case file, shrunk on the engine;
+the results stand on standard output at the end.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from fleetbeat.cli.errors import BROKEN, HELD, INCONCLUSIVE, INTERRUPTED, Refused
+from fleetbeat.cli.output import emit, narrate
+
+if TYPE_CHECKING:
+    from fleetbeat.explore.model import Outcome
+    from fleetbeat.scenario.model import Scenario
+
+CASES = ".fleetbeat/cases"
+
+
+@click.command("explore", short_help="Search for orders, faults and crashes that break a promise.")
+@click.argument("scenario")
+@click.option("--set", "sets", multiple=True, metavar="PATH=VALUE", help="Override a field of the scenario.")
+@click.option("--agent", metavar="NAME", help="Another agent program than the scenario's, for all of its agents.")
+@click.option("--strategy", default="exhaustive", show_default=True, metavar="NAME", help="exhaustive, pct or random.")
+@click.option("--agents", type=int, metavar="N", help="How many agents take part.  [1]")
+@click.option("--posts", type=int, metavar="N", help="How many posts are made.  [2, or what there is]")
+@click.option("--beats", type=int, metavar="N", help="Beats of each agent, besides two at the end.  [1]")
+@click.option("--rebuilds", type=int, metavar="N", help="Rebuilds of each agent.  [1]")
+@click.option("--faults", type=int, metavar="N", help="How many of the scenario's faults strike.  [1, if it has any]")
+@click.option("--crashes", type=int, metavar="N", help="How many times a process dies.  [1]")
+@click.option("--preemptions", type=int, metavar="N", help="How often an episode is interrupted.  [any number]")
+@click.option("--power", is_flag=True, help="Crashes take the host's power; what is unsynced may be lost.")
+@click.option("--budget", metavar="TIME", help="Give up after this long, as in 60s.")
+@click.option("--max-states", type=int, metavar="N", help="Give up after so many states.")
+@click.option("--jobs", type=int, default=1, show_default=True, metavar="N", help="Processes to search with.")
+@click.option("--seed", type=click.IntRange(0, 2**64 - 1), metavar="N", help="For pct and random; the scenario's.")
+@click.option("--runs", type=int, default=2_000, show_default=True, metavar="N", help="Schedules of pct and random.")
+@click.option("--depth", type=int, default=3, show_default=True, metavar="D", help="Ordering constraints, for pct.")
+@click.option("--invariant", metavar="ID", help="Look for this promise alone.")
+@click.option("--cases", default=CASES, show_default=True, metavar="DIR", help="Where cases are kept.")
+@click.option("--checks", metavar="DIR", help="A folder of checks of your own, judged like the built-in ones.")
+@click.option("-o", "--output", metavar="DIR", help="Write the results into a new or empty directory.")
+@click.option("--json", "as_json", is_flag=True, help="The results as JSON on standard output.")
+@click.option("-q", "--quiet", is_flag=True, help="The last line alone; no narration.")
+def command(
+    scenario: str,
+    sets: tuple[str, ...],
+    agent: str | None,
+    strategy: str,
+    agents: int | None,
+    posts: int | None,
+    beats: int | None,
+    rebuilds: int | None,
+    faults: int | None,
+    crashes: int | None,
+    preemptions: int | None,
+    power: bool,
+    budget: str | None,
+    max_states: int | None,
+    jobs: int,
+    seed: int | None,
+    runs: int,
+    depth: int,
+    invariant: str | None,
+    cases: str,
+    checks: str | None,
+    output: str | None,
+    as_json: bool,
+    quiet: bool,
+) -> int:
+    """Search the small world of SCENARIO (a file, or a name that `fleetbeat scenarios` lists) for broken promises.
+
+    Exit code 1: something broke, told with its case; 0: nothing did, and the search was complete within its bounds; 3:
+    nothing did before the budget ran out.
+    """
+    from fleetbeat.cli.explored import Results, Telling
+    from fleetbeat.explore.model import Bounds, ExploreError
+    from fleetbeat.explore.plan import plan_of
+    from fleetbeat.explore.search import explore
+
+    _known(invariant)
+    stop = _deadline(budget)
+    usual = Bounds()
+    bounds = Bounds(
+        agents,
+        posts,
+        usual.beats if beats is None else beats,
+        rebuilds,
+        faults,
+        crashes,
+        preemptions,
+        power,
+    )
+    try:
+        plan = plan_of(_load(scenario, sets, seed), bounds, agent=agent)
+        telling = Telling(plan, scenario, Path(cases), quiet)
+        with Results(output) as results:
+            telling.replay_kept()
+            outcome = explore(
+                plan,
+                strategy,
+                invariant=invariant,
+                extra=_extra(checks),
+                on_found=telling.found,
+                stop=stop,
+                max_states=max_states,
+                jobs=jobs,
+                seed=seed,
+                runs=runs,
+                depth=depth,
+            )
+            told = telling.told(outcome)
+            results.write(told)
+    except ExploreError as error:
+        raise Refused(f"explore: {error}") from error
+    emit(told.json() if as_json else told.last_line() + "\n" if quiet else told.text())
+    if outcome.interrupted:
+        narrate("fleetbeat: interrupted; what was found is saved")
+        return INTERRUPTED
+    return code(outcome, bool(told.broken))
+
+
+def code(outcome: Outcome, broke: bool) -> int:
+    """The exit code of a search that came to its end."""
+    return BROKEN if broke else HELD if outcome.complete else INCONCLUSIVE
+
+
+def _load(name: str, sets: tuple[str, ...], seed: int | None) -> Scenario:
+    from fleetbeat.scenario import library
+    from fleetbeat.scenario.load import load
+
+    path = library.find(name)
+    more = [] if seed is None else [f"seed={seed}"]
+    return load(path, name if path == Path(name) else None, [*sets, *more])
+
+
+def _deadline(budget: str | None):  # type: ignore[no-untyped-def]
+    from fleetbeat.cli.progress import deadline
+    from fleetbeat.scenario.units import parse_duration
+
+    if budget is None:
+        return None
+    try:
+        length = parse_duration(budget)
+    except ValueError as error:
+        raise Refused(f"--budget: got {budget!r}, expected a time such as 60s") from error
+    if length <= 0:
+        raise Refused(f"--budget: got {budget!r}, expected more than 0s")
+    return deadline(length / 1e9)
+
+
+def _known(invariant: str | None) -> None:
+    from fleetbeat.checks import CHECKS
+
+    names = [check.invariant.id for check in CHECKS]
+    if invariant is not None and invariant not in names:
+        raise Refused(f"--invariant: got {invariant!r}, expected one of {', '.join(names)}")
+
+
+def _extra(folder: str | None):  # type: ignore[no-untyped-def]
+    from fleetbeat.cli.pipeline import extra_checks
+
+    return () if folder is None else extra_checks(folder)

@@ -1,0 +1,241 @@
+"""What `fleetbeat explore` tells and keeps: kept cases first, findings as they come, cases, the last line.
+
+A finding is made into a case and shrunk once the search is over, since that takes longer than finding it. Where the engine does
+not break for the same reason, the schedule itself is told instead, so that no finding is lost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+from fleetbeat.cli.output import Unwritable, narrate
+from fleetbeat.cli.replay import joined
+from fleetbeat.report.plain import safe
+
+if TYPE_CHECKING:
+    from fleetbeat.cli.staging import Staging
+    from fleetbeat.explore.case import Case
+    from fleetbeat.explore.model import Event, Found, Outcome
+    from fleetbeat.explore.plan import Plan
+
+
+@dataclass(slots=True)
+class Broken:
+    """One way in which a promise breaks, as it is told. `case` is the case file's path and text."""
+
+    invariant: str
+    kind: str
+    cause: str
+    sentence: str
+    schedule: tuple[Event, ...] = ()
+    case: Path | None = None
+    text: str = ""
+    diagram: str = ""
+    svg: str = ""
+    again: bool = False
+    trouble: str = ""
+
+    @property
+    def key(self) -> tuple[str, str, str]:
+        return (self.invariant, self.kind, self.cause)
+
+
+class Telling:
+    """Collects what there is to tell. `name` is the scenario as it was asked for."""
+
+    def __init__(self, plan: Plan, name: str, cases: Path, quiet: bool) -> None:
+        self.plan = plan
+        self.name = name
+        self.cases = cases
+        self.quiet = quiet
+        self.broken: dict[tuple[str, str, str], Broken] = {}
+        self.programs = "+".join(sorted({agent.manifest.name for agent in plan.agents}))
+
+    def replay_kept(self) -> None:
+        """Failures first: cases of this scenario and agent that were kept, played again."""
+        from fleetbeat.explore import case as cases
+
+        for path in sorted(self.cases.glob(f"{self._stem()}--*.yaml")) if self.cases.is_dir() else ():
+            try:
+                kept = cases.load(path)
+                replay = cases.replay(kept)
+            except Exception as error:  # a kept case that cannot be played stops no search
+                self._say(f"kept case {safe(path)}: cannot be replayed: {safe(error)}")
+                continue
+            said = {"reproduced": "breaks again", "differs": "breaks no longer as it did"}.get(
+                replay.outcome, "its steps are gone"
+            )
+            self._say(f"kept case {safe(path)}: {said}")
+            if replay.outcome == "reproduced":
+                one = Broken(
+                    kept.invariant, kept.kind, kept.cause, kept.sentence, (), path, cases.dump(kept), again=True
+                )
+                self._draw(one, kept)
+                self.broken[one.key] = one
+
+    def found(self, found: Found) -> None:
+        """Told at once, before anything is made of it."""
+        self._say(f"{found.invariant} breaks ({found.kind}, {found.cause}): {safe(found.finding.message)}")
+
+    def told(self, outcome: Outcome) -> Told:
+        """Everything, with a case for each new finding."""
+        for one in outcome.found:
+            if one.key not in self.broken:
+                self.broken[one.key] = self._cased(one)
+        return Told(self.plan, self.name, outcome, list(self.broken.values()))
+
+    def _cased(self, found: Found) -> Broken:
+        one = Broken(*found.key, found.finding.message, found.schedule)
+        try:
+            from fleetbeat.explore.case import CaseError, dump, make_case
+            from fleetbeat.explore.shrink import shrink
+        except ImportError:
+            return one
+        programs = {agent.spec.agent: agent.program for agent in self.plan.agents}
+        try:
+            case = shrink(make_case(found), programs=programs)
+        except CaseError as error:
+            one.trouble = str(error)
+            return one
+        one.sentence, one.text = case.sentence, dump(case)
+        one.case = self._keep(one)
+        self._draw(one, case)
+        return one
+
+    def _keep(self, one: Broken) -> Path:
+        path = self.cases / f"{self._stem()}--{one.invariant}-{one.kind}-{one.cause}.yaml"
+        try:
+            self.cases.mkdir(parents=True, exist_ok=True)
+            path.write_text(one.text, encoding="utf-8")
+        except OSError as error:
+            raise Unwritable.at(safe(path), error) from error
+        return path
+
+    def _draw(self, one: Broken, case: Case) -> None:
+        try:
+            from fleetbeat.explore.diagram import svg_of, text_of  # type: ignore[import-not-found,unused-ignore]
+        except ImportError:
+            return
+        one.diagram = text_of(case)
+        one.svg = svg_of(case)
+
+    def _stem(self) -> str:
+        return f"{self.plan.scenario.name}--{self.programs}"
+
+    def _say(self, text: str) -> None:
+        if not self.quiet:
+            narrate(text)
+
+
+@dataclass(slots=True)
+class Told:
+    """The results of a search, as text and as data."""
+
+    plan: Plan
+    name: str
+    outcome: Outcome
+    broken: list[Broken]
+
+    def text(self) -> str:
+        blocks = [self._block(one) for one in self.broken]
+        notes = [f"note: {note}" for note in self.outcome.notes]
+        return "\n".join([*blocks, f"bounds: {self._bounds()}", *notes, self.last_line(), ""])
+
+    def last_line(self) -> str:
+        count = len(self.broken)
+        what = "nothing broke" if not count else f"{count} {'way' if count == 1 else 'ways'} to break a promise"
+        return f"{what}; {self.outcome.summary}"
+
+    def json(self) -> str:
+        import json
+
+        outcome = self.outcome
+        data: dict[str, Any] = {
+            "scenario": self.name,
+            "bounds": self._numbers(),
+            "complete": outcome.complete,
+            "interrupted": outcome.interrupted,
+            "states": outcome.states,
+            "schedules": outcome.schedules,
+            "pasts_judged": outcome.ends,
+            "stopped_at": outcome.where or None,
+            "summary": outcome.summary,
+            "notes": list(outcome.notes),
+            "broken": [self._data(one) for one in self.broken],
+        }
+        return json.dumps(data, indent=2) + "\n"
+
+    def _data(self, one: Broken) -> dict[str, Any]:
+        return {
+            "invariant": one.invariant,
+            "class": one.kind,
+            "cause": one.cause,
+            "sentence": one.sentence,
+            "case": None if one.case is None else str(one.case),
+            "kept": one.again,
+            "schedule": [{"step": str(event.step), "outcome": event.outcome} for event in one.schedule],
+            "trouble": one.trouble or None,
+        }
+
+    def _block(self, one: Broken) -> str:
+        lines = [f"{one.invariant} ({one.kind}, {one.cause}): {safe(one.sentence)}"]
+        if one.diagram:
+            lines += ["", one.diagram.rstrip()]
+        if one.case is None:
+            lines += [f"  no case: {safe(one.trouble)}"] if one.trouble else []
+            lines += [f"  {safe(event)}" for event in one.schedule]
+        else:
+            lines += ["", f"  replay: {joined(['fleetbeat', 'replay', str(one.case)])}"]
+        return "\n".join([*lines, ""])
+
+    def _numbers(self) -> dict[str, Any]:
+        bounds = self.plan.bounds
+        names = ("agents", "posts", "beats", "rebuilds", "faults", "crashes", "preemptions", "power")
+        return {name: getattr(bounds, name) for name in names}
+
+    def _bounds(self) -> str:
+        numbers = self._numbers()
+        told = [f"{name} {value}" for name, value in numbers.items() if name not in ("preemptions", "power")]
+        told.append("preemptions any" if numbers["preemptions"] is None else f"preemptions {numbers['preemptions']}")
+        return ", ".join([*told, *(["power loss"] if numbers["power"] else [])])
+
+
+@dataclass(slots=True)
+class Results:
+    """What `-o` writes: results.json, results.txt, each case, each diagram. Nothing without it."""
+
+    output: str | None
+    staging: Staging | None = field(default=None, init=False)
+
+    def __enter__(self) -> Results:
+        if self.output is not None:
+            from fleetbeat.cli.staging import Staging
+
+            self.staging = Staging(self.output)
+            self.staging.claim()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self.staging is not None:
+            self.staging.__exit__(kind, error, trace)
+
+    def write(self, told: Told) -> None:
+        if self.staging is None:
+            return
+        self.staging.write("results.json", told.json())
+        self.staging.write("results.txt", told.text())
+        for one in told.broken:
+            self._files(f"{one.invariant}-{one.kind}-{one.cause}", [("yaml", one.text), ("svg", one.svg)])
+        self.staging.commit()
+
+    def _files(self, name: str, texts: Sequence[tuple[str, str]]) -> None:
+        assert self.staging is not None
+        for ending, text in texts:
+            if text:
+                self.staging.write(f"{name}.{ending}", text)
