@@ -1,299 +1,224 @@
-"""What really happened to each post, from the operation-level records alone: the slow oracle for the fates.
+"""What really happened to each post, told from operation records: the slow oracle that the checks are held against.
 
-It knows what no outside observer knows: which bytes each beat read, and which post stood at the name at that read and at
-that unlink. It shares no code with the checks. For one agent that goes by the table (read, then unlink, then apply).
+`Truth(records, agent)` is exact. Where something else, read or unlinked in the same beat, would have left the very same
+outside records, nobody but an operation record can tell: `others` plays the history again with each such thing in its
+place, and `admissible` gathers the fates. A post has more than one there only where
+
+- the signal changed hands, or was being written, between the beginning of a beat and its unlink (two writers on one name,
+  a body read in parts, equal bodies, a blank read), and what that beat did fits either;
+- two writers were still writing into one file at the name when the run ended;
+- a power failure put something at the name that no operation record has seen.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Iterator, Sequence
+from itertools import chain, combinations, islice, product
+
+from tests.engines.truth_replay import BLANK, Replay
+from tests.engines.truth_told import END, RESTORED, Assumed, Inode, Read, Take, Told
+from tests.engines.wild_worlds import random_world as random_world
 
 from fleetbeat.history.records import Record
 
-
-@dataclass
-class Told:
-    """One post as the records tell of it. `reads` are consumptions that had read its body while it stood there."""
-
-    name: str
-    body: str
-    begun: int | None = None
-    complete: int | None = None
-    replaced: bool = False
-    unlinked: int | None = None
-    takes: list[Take] = field(default_factory=list)
-    tore: list[Take] = field(default_factory=list)
+#: Replays of one history at most, beyond which ambiguous beats are varied one at a time.
+MOST = 64
 
 
-@dataclass
-class Take:
-    """One beat's consumption: what it read, of which posts, what it did with it."""
+class Truth(Replay):
+    def __init__(self, records: Sequence[Record], agent: str, assumed: Assumed | None = None) -> None:
+        super().__init__(records, agent, assumed)
+        self._close()
 
-    read: str | None = None
-    read_of: list[str] = field(default_factory=list)
-    unlinked: str | None = None
-    at: int = 0
-    wrote: bool = False
-    failed: bool = False
-    known: str | None = None
-    prompt: str | None = None
+    # --- fates ---
 
+    def _close(self) -> None:
+        """Who stands at the name at the end, and who else may, as both were writing there."""
+        inode = self.names.get(".rules")
+        names = [post for post, (node, _) in self._writers() if node is inode]
+        self.last = list(dict.fromkeys(name for name in (self.standing, self.seen, *names) if name is not None))
+        if END in self.assumed and self.standing is not None:
+            self.posts[self.standing].gone = "replaced"
+            self.standing = self.assumed[END][1]
+            self.posts[str(self.standing)].gone = ""
 
-class Truth:
-    def __init__(self, records: Sequence[Record], agent: str) -> None:
-        self.records = [r for r in records if r.kind == "body" or r.get("agent") == agent]
-        self.norms: dict[str, str | None] = {}
-        self.blank: dict[str, bool] = {}
-        self.unknown: set[str] = set()
-        self.posts: dict[str, Told] = {}
-        self.standing: str | None = None
-        self.present = False
-        self.takes: list[Take] = []
-        self.open: Take | None = None
-        self.canonical: str | None = None
-        self.prompt: tuple[str, str | None] = ("missing", None)
-        self.prompts: list[tuple[int, int, str | None]] = []
-        self.canonicals: list[tuple[int, int, str | None]] = []
-        self.poisoned = False
-        self.cut_at_end = False
-        self.end = records[-1].t
-        for place, record in enumerate(self.records):
-            handler = getattr(self, "on_" + record.kind.replace(".", "_"), None)
-            if handler is not None:
-                handler(place, record)
-
-    # --- records ---
-
-    def on_body(self, _: int, r: Record) -> None:
-        self.norms[r["body"]] = r["norm"]
-        self.blank[r["body"]] = r["blank"]
-        if r["origin"] == "unknown":
-            self.unknown.add(r["body"])
-
-    def on_agent(self, _: int, r: Record) -> None:
-        self.canonical = r["canonical"]
-
-    def on_post_plan(self, _: int, r: Record) -> None:
-        self.posts[r["post"]] = Told(r["post"], r["body"])
-
-    def on_signal(self, _: int, r: Record) -> None:
-        self.present = r["event"] in ("appeared", "replaced", "changed")
-
-    def on_post_begin(self, place: int, r: Record) -> None:
-        if self.standing is not None:
-            self.posts[self.standing].replaced = True
-        self.posts[r["post"]].begun = place
-        self.standing = r["post"]
-
-    def on_post_complete(self, place: int, r: Record) -> None:
-        post = self.posts[r["post"]]
-        post.complete, post.replaced = place, False
-        if self.standing not in (None, r["post"]):
-            self.posts[str(self.standing)].replaced = True
-        self.standing = r["post"]
-
-    def on_canonical(self, place: int, r: Record) -> None:
-        self.canonical = r["body"]
-        self.canonicals.append((place, r.t, r["body"]))
-
-    def on_prompt(self, place: int, r: Record) -> None:
-        self.prompt = (r["state"], r["norm"])
-        self.prompts.append((place, r.t, r["norm"] if r["state"] == "whole" else "torn"))
-
-    def on_heartbeat_end(self, _: int, r: Record) -> None:
-        self.poisoned = True
-
-    def on_beat(self, _: int, r: Record) -> None:
-        self.open = Take()
-        self.cut_at_end = r["outcome"] == "cut" and r["end"] == self.end
-
-    def on_op(self, place: int, r: Record) -> None:
-        if r["role"] != "beat" or self.open is None:
-            return
-        take, kind, path, fine = self.open, r["operation"], r["path"], r["result"] == "ok"
-        if path == ".rules" and kind in ("open", "read") and fine:
-            if kind == "open":
-                take.read_of, take.read = [], None
-            if self.standing is not None and self.standing not in take.read_of:
-                take.read_of.append(self.standing)
-            if r["body"] is not None:
-                take.read = r["body"]
-        elif path == ".rules" and kind == "unlink" and fine:
-            take.unlinked, take.at, take.known = self.standing, place, self.canonical
-            take.prompt = self.prompt[1] if self.prompt[0] == "whole" else "torn"
-            self._taken(take)
-        elif take.at and path == "system/rules.md" and kind == "open" and r["nth"] > 0:
-            take.wrote = True
-        elif take.at and kind == "emit":
-            pass
-
-    def on_log(self, place: int, r: Record) -> None:
-        if r["event"] == "rules_write_error" and self.takes:
-            self.takes[-1].failed = True
-
-    def _taken(self, take: Take) -> None:
-        self.takes.append(take)
-        if self.standing is not None:
-            self.posts[self.standing].unlinked = take.at
-        if self.standing is not None and self._same(take.read, self.posts[self.standing].body):
-            take.read_of = [*take.read_of, self.standing] if self.standing not in take.read_of else take.read_of
-        for name in take.read_of:
-            if self._same(take.read, self.posts[name].body):
-                self.posts[name].takes.append(take)
-            elif take.read in self.unknown:
-                self.posts[name].tore.append(take)
-        self.standing = None
-
-    # --- verdict ---
-
-    def fate(self, name: str, bound_beats_passed: bool) -> str:
+    def fate(self, name: str) -> str:
+        """The first of PROTOCOL's list that fits; those that the reference agent never comes to are left out."""
         post = self.posts[name]
+        mine = [take for take in self.takes if take.unlinked == name]  # more than one where a power failure undid one
         if post.begun is None:
             return "unposted"
-        if any(self._applied(take, self.norms.get(take.read or "")) or self._persisted(take) for take in post.tore):
+        if any(name in take.read.of and self._tore(take) for take in self.takes):
             return "torn"
-        if self.blank[post.body] and post.unlinked is not None:
-            return "empty"
-        if any(take.unlinked == name and take.failed for take in self.takes):
-            return "failed"
-        if any(take.unlinked == name and self._nothing_to_do(take, post) for take in self.takes):
+        if post.effective is not None:
+            return "applied"
+        if any(one.canonical == post.norm == one.prompt and not one.states and not one.flushed for one in mine):
             return "unchanged"
-        own = [take for take in post.takes if self._mine(take, post)]
-        norm = self.norms[post.body]
-        for take in own:
-            if self._applied(take, norm):
-                return "applied"
-        for take in own:
-            if (
-                take.unlinked == name
-                and not take.wrote
-                and take.known is not None
-                and self.norms[take.known] == norm == take.prompt
-            ):
-                return "unchanged"
-            if self._persisted(take):
-                return "persisted"
-        if post.replaced and post.unlinked is None:
+        if mine and post.blank:
+            return "empty"
+        if any(one.failed for one in mine):
+            return "failed"
+        if post.persisted is not None:
+            return "persisted"
+        if post.gone == "replaced":
             return "superseded"
-        if self.standing == name and self.present:
-            if self.poisoned:
-                return "poisoned"
-            return "stuck" if bound_beats_passed else "pending"
-        if any(take.unlinked == name and take is self.takes[-1] for take in self.takes) and self.cut_at_end:
+        if post.gone == "" and self.present:
+            return "stuck" if self._beats_since(post.landed_t) >= 2 else "pending"
+        if post.gone == "" and post.ended is None:
+            return "pending"
+        if any(
+            other is not post and other.norm == post.norm and self._after(other, post) for other in self.posts.values()
+        ):
+            return "superseded"
+        last = self.takes[-1] if self.takes else None
+        if last is not None and last in mine and last.cut and last.beat is not None and last.beat["end"] == self.end:
             return "indeterminate"
-        if any(place > post.begun and shown == norm for place, _, shown in self.prompts):
-            return "superseded"
         return "lost"
 
-    def _nothing_to_do(self, take: Take, post: Told) -> bool:
-        norm = self.norms[post.body]
-        return not take.wrote and take.known is not None and self.norms[take.known] == norm == take.prompt
+    def _after(self, other: Told, post: Told) -> bool:
+        return other.effective is not None and other.effective > (post.begun or 0)
 
-    def _mine(self, take: Take, post: Told) -> bool:
-        """Of two posts with one body, read as one and unlinked as the other, the one that was unlinked has the credit."""
-        other = take.unlinked
-        return other is None or other == post.name or not self._same(self.posts[other].body, post.body)
-
-    def _same(self, one: str | None, other: str | None) -> bool:
-        """Whether two bodies are one text to an agent, or the same bytes."""
-        if one is None or other is None:
+    def _tore(self, take: Take) -> bool:
+        """Whether what a beat read was a text that nobody posted, and came to be persisted or effective."""
+        text = take.read.norm
+        if text in self.known or text == "?":
             return False
-        return one == other or (self.norms[one] is not None and self.norms[one] == self.norms[other])
-
-    def _until(self, take: Take) -> int:
-        later = [one.at for one in self.takes if one.at > take.at]
-        return min(later) if later else len(self.records)
-
-    def _applied(self, take: Take, norm: str | None) -> bool:
-        """Whether what this beat took was flushed afterwards: by itself, or by a later flush of what it persisted."""
-        return (
-            take.wrote
-            and not take.failed
-            and any(place > take.at and shown == norm for place, _, shown in self.prompts)
+        return (take.whole and not take.cut and take.states[-1] == text) or any(
+            place > take.place and shown == text for place, shown in self.prompts
         )
 
-    def _persisted(self, take: Take) -> bool:
-        norm = self.norms.get(take.read or "")
-        if not take.wrote and take.known is not None and self.norms[take.known] == norm:
-            return take.read_of[-1:] == [str(take.unlinked)]
-        return take.wrote and any(
-            take.at < place < self._until(take) and body is not None and self.norms[body] == norm
-            for place, _, body in self.canonicals
+    # --- verdicts ---
+
+    def broken(self) -> dict[str, bool]:
+        """Invariant -> whether it was broken on this agent, for those on which operation records have a say."""
+        return {
+            "whole-body": self.mixed > 0 or any(self._tore(take) for take in self.takes),
+            "no-silent-loss": any(self.fate(name) == "lost" for name in self.posts),
+            "last-write-wins": self._is_overruled(),
+            "consume-before-apply": self.unconsumed > 0,
+            "one-log-each": self.unowed + self.silent > 0,
+            "beats-go-on": self.deaths > 0,
+            "drains": self.left >= 2,
+        }
+
+    def _is_overruled(self) -> bool:
+        """Whether another text than that of the last post that counts is effective, with nothing in the way since."""
+        last = (
+            max((post.complete, name) for name, post in self.posts.items() if self._counts(name))
+            if any(map(self._counts, self.posts))
+            else None
+        )
+        if last is None or any(place > last[0] for place in self.disturbed):
+            return False
+        return (self.prompts[-1][1] if self.prompts else None) != self.posts[last[1]].norm
+
+    def _counts(self, name: str) -> bool:
+        """Whether a post was to prevail: whole, not blank, not failed; neither on its way at the end nor given way to
+        such a one."""
+        post, fate = self.posts[name], self.fate(name)
+        if post.complete is None or post.blank or post.norm.startswith("raw:") or fate == "failed":
+            return False
+        return not self._is_under_way(name) and not (fate == "superseded" and post.by and self._is_yielding(post.by))
+
+    def _is_yielding(self, name: str) -> bool:
+        post = self.posts[name]
+        if self._is_under_way(name):
+            return True
+        return bool(
+            self.fate(name) == "superseded"
+            and post.by
+            and post.begun
+            and self.posts[post.by].begun
+            and self.posts[post.by].begun > post.begun
+            and self._is_yielding(post.by)
         )
 
-
-def random_world(number: int) -> dict[str, Any]:
-    """A small, wild world: one agent, a few posts that overlap, faults, crashes, rebuilds; a pure function of `number`."""
-    state = number * 6364136223846793005 + 1442695040888963407
-
-    def pick(*values: Any) -> Any:
-        nonlocal state
-        state = (state * 6364136223846793005 + 1442695040888963407) % 2**64
-        return values[(state >> 33) % len(values)]
-
-    bodies: tuple[dict[str, Any], ...] = (
-        {"body": "one\r\ntwo", "mark": False},
-        {"body": "three\nfour", "mark": False},
-        {"body": "five"},
-        {"body": " \n", "mark": False},
-        {"base64": "/3f/"},
-        {"body": "as it was", "mark": False},
-    )
-    rollouts = []
-    for n in range(pick(1, 2, 3, 4)):
-        at = 3_000 + pick(0, 300, 700, 1000, 1500, 3000) + pick(0, 13, 37, 61, 120, 260, 410)
-        write = pick("atomic", "atomic", "atomic", "in-place", "cross-device")
-        verify = {"verify": "canonical", "retries": pick(0, 1), "timeout": "2s"} if pick(0, 0, 1) else {}
-        rollouts.append(
-            {
-                "version": f"v{n}",
-                "operator": f"op{n}",
-                "at": f"{at}ms",
-                "targets": "all",
-                "write": write,
-                "chunk": pick(2, 5, 64),
-                "latency": {"write": pick("1ms", "40ms", "90ms"), "unlink": pick("1ms", "30ms")},
-                **verify,
-                **pick(*bodies),
-            }
+    def _is_under_way(self, name: str) -> bool:
+        fate = self.fate(name)
+        in_hand = fate == "persisted" and any(
+            name in (take.unlinked, *take.read.of)
+            and take.cut
+            and take.beat is not None
+            and take.beat["end"] == self.end
+            for take in self.takes
         )
-    faults: list[dict[str, Any]] = []
-    for operation in ("read", "unlink", "write", "flush", "stat", "emit"):
-        if pick(0, 0, 0, 1):
-            faults.append(
-                {
-                    "operation": operation,
-                    "probability": pick(0.3, 0.6),
-                    "error": "EIO",
-                    "effect": pick("before", "before", "partial") if operation in ("write", "flush") else "before",
-                }
-            )
-    if pick(0, 0, 1):
-        faults.append(
-            {
-                "id": "crash",
-                "operation": pick("unlink", "write", "open", "read", "close"),
-                "path": "*",
-                "probability": pick(0.1, 0.3),
-                "crash": pick("before", "after"),
-                "restart": pick("100ms", "900ms", "1700ms"),
-            }
-        )
-    rebuilds = [{"every": pick("390ms", "810ms", "1300ms"), "beside_beat": pick(True, False)}] if pick(0, 0, 1) else []
-    slow = pick("1ms", "20ms", "80ms")
-    return {
-        "name": "wild",
-        "seed": number,
-        "duration": pick("6s", "9s"),
-        "fleet": {
-            "agents": 1,
-            "heartbeat": {"interval": pick("300ms", "700ms", "1s"), "phase": pick("random", "aligned")},
-            "latency": {"read": slow, "unlink": pick(slow, "150ms"), "write": slow, "close": pick("1ms", slow)},
-            "start": {"rules": "as it was"} if pick(0, 1) else {},
-            "lifecycle": {"rebuilds": rebuilds},
-        },
-        "faults": faults,
-        "rollouts": rollouts,
-    }
+        return fate in ("pending", "indeterminate") or in_hand
+
+    def _beats_since(self, t: int) -> int:
+        beats = [r for r in self.records if r.kind == "beat" and r.t > t and r["runnable"] and r["outcome"] == "done"]
+        spans = [r for r in self.records if r.kind == "beats" and r.t > t and r["runnable"]]
+        return len(beats) + sum(r["last"] - r["first"] + 1 for r in spans)
+
+    # --- what else may have been ---
+
+    def _readable(self, inode: Inode) -> Iterator[Read]:
+        """What else may have been read, for all that an outside observer knows: from the beat's beginning to the unlink."""
+        since = 0 if self.beat is None else self.beat.t
+        stood = [name for (_, _, name), after in zip(self.stood, [*self.stood[1:], None], strict=True)
+                 if name is not None and (after is None or after[1] >= since)]  # fmt: skip
+        mixed = {name for _, name in inode.pieces if name is not None}
+        posts = [self.posts[name] for name in dict.fromkeys([*stood, *sorted(mixed)])]
+        if inode.damaged:
+            posts = [post for post in self.posts.values() if post.begun is not None]
+        unsettled = []
+        for post in posts:
+            if post.complete is not None:
+                yield Read(post.norm, (post.name,))
+            late = post.complete is None or self.records[post.complete].t >= since
+            if inode.damaged or (late and post.complete != (post.begun or 0) + 1):
+                unsettled.append(post.name)
+        if unsettled:
+            yield Read(BLANK, ())
+            names = [post.name for post in posts]
+            for some in chain.from_iterable(combinations(names, n) for n in range(1, len(names) + 1)):
+                if set(some) & set(unsettled):
+                    yield Read("?", some)
+
+    def _options(self, take: Take) -> list[tuple[Read, str | None]]:
+        """What may have been read and unlinked, as far as the outside records tell; the truth first."""
+        reads = [take.read]
+        for read in take.others:
+            final = take.states[-1] if take.states else None
+            torn = final is not None and final not in self.known
+            read = Read(final, read.of) if read.norm == "?" and torn else read
+            if self._explains(take, read, final, torn):
+                reads.append(read)
+        return list(dict.fromkeys(product(reads, take.owners or [None])))
+
+    def _explains(self, take: Take, read: Read, final: str | None, torn: bool) -> bool:
+        interrupted = take.cut or take.failed or take.struck
+        if not take.states:
+            return interrupted or read.norm in (BLANK, take.canonical)
+        if read.norm == take.canonical and not take.struck:
+            return False
+        if torn:
+            return read.norm == final or (interrupted and read.norm != BLANK)
+        return read.norm != BLANK if final == BLANK else read.norm == final
+
+    def others(self) -> Iterator[Truth]:
+        """The same history with something else read or unlinked wherever nobody outside could tell the difference."""
+        options: dict[int, list[tuple[Read, str | None]]] = {
+            n: self._options(take) for n, take in enumerate(self.takes)
+        }
+        options[END] = [(Read("?", ()), name) for name in self.last]
+        for n, some in enumerate(self.restored, 1):
+            options[RESTORED - n] = [(Read("?", ()), name) for name in some]
+        open_ones = {n: some for n, some in options.items() if len(some) > 1}
+        worlds = [dict(zip(open_ones, one, strict=True)) for one in islice(product(*open_ones.values()), MOST + 1)]
+        if len(worlds) > MOST:
+            worlds = [{n: one} for n, some in open_ones.items() for one in some]
+        for assumed in worlds if open_ones else ():
+            yield Truth(self.history, self.agent, assumed)
+
+    def possible(self) -> dict[str, set[bool]]:
+        """As `broken`, for everything that fits what was seen from outside."""
+        worlds = [self.broken(), *(other.broken() for other in self.others())]
+        return {name: {world[name] for world in worlds} for name in worlds[0]}
+
+    def admissible(self) -> dict[str, set[str]]:
+        """For each post the fates that fit what was seen from outside; one alone unless operation records decide."""
+        found = {name: {self.fate(name)} for name in self.posts}
+        for other in self.others():
+            for name in found:
+                found[name].add(other.fate(name))
+        return found

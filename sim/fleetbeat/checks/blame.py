@@ -140,10 +140,16 @@ def _environment(agent: Agent, taken: Consumption) -> str:
     return ""
 
 
+def _came_in_parts(taken: Consumption) -> bool:
+    """Whether a writer renamed what was not its whole body: its temporary had gone through a power failure."""
+    post = taken.post
+    return post is not None and post.conforming and not post.is_complete_at(taken.at)
+
+
 def torn(taken: Consumption) -> tuple[Class, Cause]:
     """Class and cause of a body that was applied as a text nobody posted."""
     if unsettled_in(taken, began(taken)) is not None:
         return "violation", "writer"
-    if taken.stands[-1].damaged:
+    if taken.stands[-1].damaged or _came_in_parts(taken):
         return "gap", "environment"
     return "violation", "agent"

@@ -11,6 +11,7 @@ bytes were not whole while they could be read, else to the one that was unlinked
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 from fleetbeat.checks.timeline import (
     BLANK,
@@ -66,7 +67,7 @@ class _Ledger:
             self._consumed(event)
         elif isinstance(event, Canonical):
             self._persisted(event)
-        elif event.key is not None and event.key != BLANK:
+        elif event.key is not None and event.key != BLANK and not self.agent.lost_power_at(event.at.t):
             self._flushed(event, event.key)
 
     def _consumed(self, taken: Consumption) -> None:
@@ -83,7 +84,7 @@ class _Ledger:
         self.owners = []
         if state.key is None or state.blank:
             return
-        source = self._source(state.key) if state.by == "agent" else None
+        source = self._source(state.key, kept=True) if state.by == "agent" else None
         if source is not None:
             self._own(state.key, [source], state.at)
         elif state.by != "edit":
@@ -95,15 +96,28 @@ class _Ledger:
 
     def _flushed(self, state: Prompt, key: str) -> None:
         holders = self.owners
-        if key != self.canonical:
+        if key != self.canonical and self._is_remembered(state, key):
+            holders = self.by_key.get(key, [])
+        elif key != self.canonical:  # flushed before canonical is written, or owed since an earlier flush failed
             source = self._source(key)
-            holders = [] if source is None else [source]
+            holders = self.by_key.get(key, []) if source is None else [source]
         elif (again := self._flushed_again(state, key)) is not None:
             holders = [*holders, again]
         for post in holders:
             if post.effective is None and post.begun is not None and post.begun < state.at:
                 post.effective = state.at
                 self.agent.carriers.setdefault(key, []).append(post)
+
+    def _is_remembered(self, state: Prompt, key: str) -> bool:
+        """Whether canonical held that text before, and the agent still knew it: a rebuild at work then may have read it
+        before a beat began to rewrite canonical; or the flush was owed, as the last handling was over.
+        """
+        begins = [one.begin for one in self.agent.rebuilds_within(state.at.t, state.at.t) if one.begin < state.at]
+        owed = bool(self.taken) and state.at.t > over(self.taken[-1])
+        return any(
+            held.key == key and held.at < state.at and (owed or any(after.at > begin for begin in begins))
+            for held, after in pairwise(self.agent.canonicals)
+        )
 
     def _flushed_again(self, state: Prompt, key: str) -> Post | None:
         """A post whose body was canonical already and that made its agent flush nevertheless."""
@@ -115,10 +129,18 @@ class _Ledger:
             return None
         return post
 
-    def _source(self, key: str) -> Post | None:
-        for stand in reversed(self.taken[-1].stands if self.taken else ()):
-            if stand.post is not None and stand.post.key == key:
-                return stand.post
+    def _source(self, key: str, kept: bool = False) -> Post | None:
+        """`kept`: a text may also come from a post that was never whole at the name, through a handle that the agent
+        kept while its writer went on."""
+        if self.taken:
+            last = self.taken[-1]
+            stood = [stand.post for stand in last.stands if stand.post is not None]
+            if last.stands[-1].damaged:  # a power failure may have brought back any of them
+                stood = [post for post in self.agent.posts if post.begun is not None and post not in stood] + stood
+            whole = [post for post in stood if post.key == key and post.is_complete_at(last.at)]
+            whole = whole or [post for post in stood if post.key == key and kept]
+            if whole:
+                return whole[-1]
         if key not in self.by_key:
             for post in reversed(self.chain):
                 if post.key == key:
@@ -163,18 +185,25 @@ def is_interrupted(agent: Agent, taken: Consumption) -> bool:
 def torn_mark(agent: Agent, taken: Consumption) -> Mark | None:
     """Where the body of this consumption was applied as a text that nobody posted, or None.
 
-    A canonical cut short by the agent's own interrupted write is none, and neither is what a rebuild reads then.
+    A canonical cut short by the agent's own interrupted write is none, and neither is what a rebuild reads then, unless
+    no whole body could have been read.
     """
     until = over(taken)
     states = [state for state in agent.within(agent.canonicals, taken.at, until, taken.after) if state.by == "agent"]
     last = states[-1].key if states else None
+    interrupted = is_interrupted(agent, taken)
     for prompt in agent.within(agent.prompts, taken.at, until, taken.after):
-        ours = prompt.key == last or not agent.rebuilds_within(taken.at.t, prompt.at.t)
+        ours = (prompt.key == last and not interrupted) or not agent.rebuilds_within(taken.at.t, prompt.at.t)
         if ours and is_unknown(agent, prompt.key, prompt.at):
             return prompt.at
-    if states and is_unknown(agent, last, states[-1].at) and not is_interrupted(agent, taken):
+    if not states or not is_unknown(agent, last, states[-1].at):
+        return None
+    if not interrupted:
         return states[-1].at
-    return None
+    if any(stand.post is None or stand.post.is_complete_at(taken.at) for stand in readable(taken)):
+        return None
+    shown = agent.within(agent.prompts, states[-1].at, _FOREVER)
+    return next((prompt.at for prompt in shown if prompt.key == last), None)
 
 
 def is_unknown(agent: Agent, key: str | None, mark: Mark) -> bool:
@@ -194,12 +223,16 @@ def is_unsettled(post: Post, since: int, mark: Mark) -> bool:
     return post.completed.t >= since and post.completed.t > post.begun.t
 
 
+def readable(taken: Consumption) -> list[Stand]:
+    """What the handling that took a signal may have read, in order; the last one was taken."""
+    return [*taken.others(began(taken)), taken.stands[-1]]
+
+
 def culprits(agent: Agent, taken: Consumption) -> list[Post]:
     """The posts that a torn application is charged to."""
     since = began(taken)
-    readable = [*taken.others(since), taken.stands[-1]]
     unsettled = [
-        stand.post for stand in readable if stand.post is not None and is_unsettled(stand.post, since, taken.at)
+        stand.post for stand in readable(taken) if stand.post is not None and is_unsettled(stand.post, since, taken.at)
     ]
     if unsettled:
         return unsettled

@@ -22,6 +22,8 @@ def check(world: World) -> Iterator[Finding]:
         if post.completed is None or not post.body.valid or not post.stands or not post.stands[-1].judged:
             continue
         stand = post.stands[-1]
+        if stand.damaged:  # nobody knows what a power failure left of it
+            continue
         until = world.end if stand.until is None else stand.until.t
         if agent.unseen_within(post.completed.t, until) is not None:
             continue
@@ -35,11 +37,16 @@ def check(world: World) -> Iterator[Finding]:
 def _since(agent: Agent, post: Post, until: int) -> int:
     """The last instant, before the signal was resolved, at which anything still kept the agent from it; ns."""
     assert post.completed is not None
+    return undisturbed_since(agent, post.completed.t, until)
+
+
+def undisturbed_since(agent: Agent, start: int, until: int) -> int:
+    """The last instant from `start` to `until` at which a fault, a restart, a suspension or a pause disturbed an agent."""
     times = [fired.at.t for fired in agent.faults]
     times += [life.begin.t for life in agent.lives]
     times += [mark.t for mark, runnable in agent.runnables if runnable]
     times += [end for _, end in agent.pauses]
-    return max([post.completed.t, *(t for t in times if t <= until)])
+    return max([start, *(t for t in times if t <= until)])
 
 
 def _finding(agent: Agent, post: Post, stand: Stand, since: int, count: int) -> Finding:

@@ -55,6 +55,8 @@ def _persisted(agent: Agent, cluster: Cluster) -> bool:
 def _disturbed(agent: Agent, cluster: Cluster) -> bool:
     """Whether a flush, a write or a read failed there, or something else acted on the files."""
     within = range(cluster.start, cluster.end + 1)
+    if agent.lost_power_at(cluster.end):
+        return True
     if any(
         fired.at.t in within and fired.effect in _FAILING and fired.path.startswith("system") for fired in agent.faults
     ):

@@ -1,7 +1,7 @@
 """The one fate of each post: the first of PROTOCOL's list that fits; the others that fit are kept as `also`.
 
 Each fate is one predicate over the indexed history that answers why it fits, or None. Two cases that the list leaves
-open are settled here. A post that was consumed and came to nothing, and whose body a later post made effective, is
+open are settled here. A post that is gone and came to nothing, and whose body another post made effective later, is
 `superseded`: `lost` excludes it, and nothing else fits. A post whose handling had not ended when the history did, and
 one that an unseen window hides, are `indeterminate` where only what was not seen could tell.
 """
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from fleetbeat.checks import heartbeat, words
 from fleetbeat.checks.credit import began, over
+from fleetbeat.checks.drains import undisturbed_since
 from fleetbeat.checks.model import PostFate
 from fleetbeat.checks.timeline import Agent, Consumption, Log, Mark, Post, Stand
 
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 _OWN_EVENTS = frozenset({"rules_loaded", "rules_write_error", "rules_flush_error", "rules_read_error"})
 #: Fates that say that something did not happen, and so need to have been watched.
 _NEGATIVE = frozenset({"persisted", "superseded", "poisoned", "stuck", "pending", "lost"})
+
+_FOREVER = 1 << 63
 
 Test = Callable[["World", Agent, Post], str | None]
 
@@ -85,13 +88,21 @@ def _applied(world: World, agent: Agent, post: Post) -> str | None:
 
 
 def _unchanged(world: World, agent: Agent, post: Post) -> str | None:
-    taken = post.consumption
-    if taken is None or not taken.canonical == post.key == taken.effective:
+    return next((why for taken in post.consumptions if (why := _no_change(world, agent, post, taken))), None)
+
+
+def _no_change(world: World, agent: Agent, post: Post, taken: Consumption) -> str | None:
+    if not taken.canonical == post.key == taken.effective:
         return None
     until = over(taken) if taken.beat is not None else _next_start(agent, taken, world.end)
     if any(state.by == "agent" for state in agent.within(agent.canonicals, taken.at, until, taken.after)):
         return None
-    if agent.within(agent.prompts, taken.at, until, taken.after) and not agent.rebuilds_within(taken.at.t, until):
+    flushed = [
+        prompt
+        for prompt in agent.within(agent.prompts, taken.at, until, taken.after)
+        if not agent.lost_power_at(prompt.at.t)
+    ]
+    if flushed and not agent.rebuilds_within(taken.at.t, until):
         return None
     return "its body was canonical and effective already"
 
@@ -104,12 +115,11 @@ def _next_start(agent: Agent, taken: Consumption, end: int) -> int:
 
 
 def _empty(world: World, agent: Agent, post: Post) -> str | None:
-    return "blank" if post.body.blank and post.consumption is not None else None
+    return "blank" if post.body.blank and post.consumptions else None
 
 
 def _failed(world: World, agent: Agent, post: Post) -> str | None:
-    taken = post.consumption
-    if taken is None or not any(log.event == "rules_write_error" for log in logs_of(agent, taken)):
+    if not any(log.event == "rules_write_error" for taken in post.consumptions for log in logs_of(agent, taken)):
         return None
     return "canonical could not be written, and the agent logged that"
 
@@ -124,17 +134,21 @@ def _superseded(world: World, agent: Agent, post: Post) -> str | None:
         return None
     if last.ending in ("replaced", "removed") and last.by is not None:
         return f"replaced by {last.by.id} before it was unlinked"
-    if post.consumption is not None:
+    if last.ending or (not last.present and post.ended is not None):
         for other in agent.carriers.get(post.key, ()):
             if other is not post and other.effective is not None and other.effective > post.begun:
-                return f"consumed and not applied; {other.id} made the same body effective"
+                what = "consumed" if post.consumption is not None else "gone"
+                return f"{what} and not applied; {other.id} made the same body effective"
     return None
 
 
 def _rejected(world: World, agent: Agent, post: Post) -> str | None:
     taken = post.consumption
-    if taken is None or not taken.set_aside:
+    if taken is None or not (taken.set_aside or taken.claimed):
         return None
+    if taken.claimed:  # moved on from there: where to is seen by nobody, and told by the log alone
+        told = [log for log in logs_of(agent, taken) if log.to is not None and agent.sets_aside(log.to)]
+        return f"set aside at {told[-1].to}, logged as {told[-1].event}" if told else None
     since = Mark(-1, began(taken))
     logged = [
         log for log in agent.logs if log.at.t >= since.t and log.at.t <= over(taken) and log.event not in _OWN_EVENTS
@@ -174,8 +188,10 @@ def _pending(world: World, agent: Agent, post: Post) -> str | None:
     if last is not None and not last.ending and post.ended is None:
         return "its writer had taken the name away and was still at work when the run ended"
     taken = post.consumption
-    if taken is not None and taken.claimed and agent.finished_beats(taken.at.t, world.end) < world.bound:
-        return f"claimed as {taken.moved_to}, not applied when the run ended"
+    if taken is not None and taken.claimed and taken.after is None:
+        quiet = undisturbed_since(agent, taken.at.t, world.end)
+        if agent.finished_beats(quiet, world.end) < world.bound:
+            return f"claimed as {taken.moved_to}, not applied when the run ended"
     return None
 
 
@@ -272,8 +288,8 @@ def taken_with(agent: Agent, post: Post) -> Consumption | None:
 
 
 def logs_of(agent: Agent, taken: Consumption) -> list[Log]:
-    """What the agent logged from the consumption to the end of its handling."""
-    return agent.within(agent.logs, taken.at, over(taken), taken.after)
+    """What the agent logged from the consumption to the end of its handling, which a claim leaves to later beats."""
+    return agent.within(agent.logs, taken.at, _FOREVER if taken.claimed else over(taken), taken.after)
 
 
 def name_of(post: Post | None) -> str:

@@ -47,7 +47,7 @@ def _silent(agent: Agent, life: Life, end: int) -> Death | None:
     usual = (seen[-1][1] - seen[0][0]) // (total - 1)
     longest = max([usual, *(after[0] - before[1] for before, after in pairwise(seen))])
     over = end if life.end is None else life.end.t
-    quiet = over - last - sum(_overlap(last, over, start, stop) for start, stop in agent.pauses)
+    quiet = over - last - _busy(agent, last, over)
     if agent.unseen_within(last, over) is not None:
         return None
     if quiet <= max(LONGEST_INTERVALS * longest, USUAL_INTERVALS * usual, 1):
@@ -56,8 +56,14 @@ def _silent(agent: Agent, life: Life, end: int) -> Death | None:
     return Death(last, life.number, None if number < 0 else number, "", True, last + longest)
 
 
-def _overlap(start: int, end: int, other_start: int, other_end: int) -> int:
-    return max(0, min(end, other_end) - max(start, other_start))
+def _busy(agent: Agent, start: int, end: int) -> int:
+    """How long of a stretch the beats were held up: by pauses, or by rebuilds on the same thread; in ns."""
+    stretches = [*agent.pauses, *((one.begin.t, end if one.end is None else one.end.t) for one in agent.rebuilds)]
+    total, reached = 0, start
+    for begin, over in sorted(stretches):
+        total += max(0, min(over, end) - max(begin, reached))
+        reached = max(reached, min(over, end))
+    return total
 
 
 def ended_after(agent: Agent, landing: Mark, end: int) -> Death | None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from fleetbeat.checks import blame, words
+from fleetbeat.checks.fates import taken_with
 from fleetbeat.checks.model import Cause, Class, Finding, Invariant, PostFate
 from fleetbeat.checks.timeline import CANONICAL_PATH, Agent, Post
 from fleetbeat.checks.world import World
@@ -38,22 +39,30 @@ def _last(world: World, agent: Agent) -> Post | None:
     complete = [
         post
         for post in complete
-        if world.fate[post.id].fate not in _ASIDE and not _gave_way(world, post) and not _in_hand(world, agent, post)
+        if world.fate[post.id].fate not in _ASIDE
+        and not _gave_way(world, agent, post)
+        and not _in_hand(world, agent, post)
     ]
     return max(complete, key=lambda post: post.completed or post.planned, default=None)
 
 
-def _gave_way(world: World, post: Post) -> bool:
-    """Whether a post was replaced by one that was still on its way when the run ended."""
-    over = _replaced_by(post)
-    return over is not None and world.fate[post.id].fate == "superseded" and world.fate[over.id].fate in _DRAINING
+def _gave_way(world: World, agent: Agent, post: Post) -> bool:
+    """Whether a post was replaced by one that was still on its way when the run ended, be it through others."""
+    passed: list[Post] = []
+    while (over := _replaced_by(post)) is not None and over not in passed and world.fate[post.id].fate == "superseded":
+        if world.fate[over.id].fate in _DRAINING or _in_hand(world, agent, over):
+            return True
+        passed.append(post)
+        post = over
+    return False
 
 
 def _in_hand(world: World, agent: Agent, post: Post) -> bool:
     """Whether the beat that consumed a post was still at work on it when the run ended."""
-    if post.consumption is None or world.fate[post.id].fate != "persisted":
+    taken = taken_with(agent, post)
+    if taken is None or world.fate[post.id].fate != "persisted":
         return False
-    beat = agent.beat_at(post.consumption.at.t)
+    beat = agent.beat_at(taken.at.t)
     return beat is not None and beat.outcome == "cut" and beat.end == world.end
 
 
@@ -82,8 +91,9 @@ def _blame(agent: Agent, last: Post, fate: PostFate) -> tuple[Class, Cause, str]
     if fate.fate == "lost":
         found = blame.loss(agent, last)
         return found.kind, found.cause, f"it {found.why}"
-    if fate.fate == "torn" and last.consumption is not None:
-        return *blame.torn(last.consumption), "parts of it were applied"
+    taken = taken_with(agent, last)
+    if fate.fate == "torn" and taken is not None:
+        return *blame.torn(taken), "parts of it were applied"
     over = _replaced_by(last)
     if over is not None and fate.fate == "superseded" and (over.body.blank or not over.body.valid):
         return "gap", "protocol", f"{over.id} replaced it before it was read, and {_useless(over)}"
@@ -92,7 +102,7 @@ def _blame(agent: Agent, last: Post, fate: PostFate) -> tuple[Class, Cause, str]
     if any(
         agent.beat_at(one.begin.t) or (one.end and agent.beat_at(one.end.t))
         for one in agent.rebuilds
-        if last.completed and one.begin > last.completed
+        if last.completed and (one.end is None or one.end > last.completed)
     ):
         return "gap", "protocol", "a rebuild ran beside a beat"
     later = [

@@ -26,6 +26,7 @@ def written(agent: Agent, taken: Consumption) -> str:
     if ours:
         return f"canonical was {ours[0].event} {words.at(ours[0].at.t)}"
     prompts = agent.within(agent.prompts, taken.at, over(taken), taken.after)
+    prompts = [prompt for prompt in prompts if not agent.lost_power_at(prompt.at.t)]
     owed = taken.effective != taken.canonical
     if prompts and not owed and not agent.rebuilds_within(began(taken), over(taken)):
         return f"the prompt was flushed {words.at(prompts[0].at.t)}"

@@ -7,6 +7,7 @@ them where no crash, no log fault and no full disk fell there.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 
 from fleetbeat.checks import words
 from fleetbeat.checks.credit import began, over
@@ -24,11 +25,14 @@ _FOREVER = 1 << 63
 def check(world: World) -> Iterator[Finding]:
     for agent in world.agents.values():
         yield from _before_any(world, agent)
+        failed = {failure.taken.at for failure in failed_writes(agent)}
         owed = 0
-        for taken in agent.consumptions:
+        for before, taken in zip([None, *agent.consumptions], agent.consumptions, strict=False):
             world.examined()
+            if before is not None and not before.claimed and agent.deaths_within(before.at.t, taken.at.t):
+                owed = 0  # what a process owed is forgotten with it
             loaded = _count(agent, taken, "rules_loaded")
-            due = owed + _applies(agent, taken)
+            due = owed + (0 if taken.at in failed and not taken.claimed else _applies(agent, taken))
             if len(loaded) > due:
                 yield _finding(
                     agent,
@@ -40,13 +44,10 @@ def check(world: World) -> Iterator[Finding]:
             if not loaded and _must_log(agent, taken):
                 yield _finding(agent, taken, taken.at, "its body was applied and rules_loaded was not logged")
             errors = _count(agent, taken, "rules_write_error")
-            if len(errors) > 1:
-                yield _finding(
-                    agent,
-                    taken,
-                    errors[1].at,
-                    f"rules_write_error was logged {words.several(len(errors), 'time')}, 1 due",
-                )
+            again = _again(agent, taken, errors)
+            if again is not None:
+                text = f"rules_write_error was logged {words.several(len(errors), 'time')}, 1 due for each write that failed"
+                yield _finding(agent, taken, again.at, text)
         for failure in failed_writes(agent):
             if failure.must_log and errors_logged(agent, failure.taken) == 0:
                 yield _finding(agent, failure.taken, failure.at, f"{failure.how} and rules_write_error was not logged")
@@ -65,6 +66,22 @@ def _before_any(world: World, agent: Agent) -> Iterator[Finding]:
 def _count(agent: Agent, taken: Consumption, event: str) -> list[Log]:
     """Logs of a kind from this consumption to the next, whenever they come."""
     return [log for log in agent.within(agent.logs, taken.at, _FOREVER, taken.after) if log.event == event]
+
+
+def _again(agent: Agent, taken: Consumption, errors: list[Log]) -> Log | None:
+    """The first error logged a second time for one write: a claimed body is tried again, once in each episode."""
+    for before, log in pairwise(errors):
+        if not taken.claimed or _episode(agent, before.at.t) == _episode(agent, log.at.t):
+            return log
+    return None
+
+
+def _episode(agent: Agent, t: int) -> tuple[str, int, int] | None:
+    """The beat that was at work at `t`, or the rebuild: its kind, life and number."""
+    beat = agent.beat_at(t)
+    if beat is not None:
+        return "beat", beat.life, beat.number
+    return next((("rebuild", one.life, one.number) for one in agent.rebuilds_within(t, t)), None)
 
 
 def _applies(agent: Agent, taken: Consumption) -> int:

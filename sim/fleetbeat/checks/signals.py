@@ -8,17 +8,18 @@ telling writers by the record's actor, which an observer of real directories can
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from fleetbeat.checks.timeline import Agent, Consumption, Mark, Post, Stand
 
 
 @dataclass(slots=True)
 class Names:
-    """The name `.rules` of one agent as the history goes by."""
+    """The name `.rules` of one agent as the history goes by. `writers`: posts that began on the file that stands there."""
 
     agent: Agent
     chain: list[Stand]
+    writers: list[Post] = field(default_factory=list)
     fresh: Mark | None = None
     fresh_event: str = ""
     powerless_at: int = -1
@@ -37,6 +38,8 @@ class Names:
     def signal(
         self, mark: Mark, event: str, to: str | None, judged: bool, canonical: str | None, effective: str | None
     ) -> None:
+        if event in ("appeared", "replaced"):
+            self.writers = []
         if event == "appeared":
             self._appeared(mark, judged)
         elif event == "replaced":
@@ -68,6 +71,7 @@ class Names:
         current = self.current
         if current is not None and not current.present:
             current.present = True
+            self.writers = [] if current.post is None else [current.post]
         elif current is not None and current.post is None and current.since.t == mark.t:
             current.judged = judged and not self._edited(mark)
         else:
@@ -80,9 +84,9 @@ class Names:
             self._open(None, mark, judged=False)
         elif self._powerless(mark):
             current.damaged = True
-        elif current.post is not None and current.post.completed is not None:
+        elif current.post is not None and (current.post.completed is not None or current.post.ended is not None):
             other = next(
-                (post for post in reversed(self.agent.posts) if _is_writing(post) and post is not current.post), None
+                (post for post in reversed(self.writers) if _is_writing(post) and post is not current.post), None
             )
             if other is not None:
                 self._replace(other, mark)
@@ -97,6 +101,7 @@ class Names:
             taken.claimed = not taken.set_aside and self.agent.declares(to)
         self.agent.consumptions.append(taken)
         if taken.post is not None:
+            taken.post.undone = taken.post.consumptions
             taken.post.consumption = taken
         self.chain = []
 
@@ -105,6 +110,7 @@ class Names:
     def begin(self, post: Post, mark: Mark) -> None:
         fresh = self.fresh is not None and self.fresh.t == mark.t
         event = self.fresh_event if fresh else ""
+        self.writers.append(post)
         self.fresh = None
         current = self.current
         if event == "vanished" and post.write == "cross-device" and current is None:

@@ -13,7 +13,7 @@ from fleetbeat.checks.canonical_intact import effective_before
 from fleetbeat.checks.credit import fails_canonical
 from fleetbeat.checks.episodes import Cluster, clusters
 from fleetbeat.checks.model import Cause, Class, Finding, Invariant
-from fleetbeat.checks.timeline import BLANK, CANONICAL_PATH, Agent, Canonical, Post
+from fleetbeat.checks.timeline import BLANK, CANONICAL_PATH, SIGNAL_PATH, Agent, Canonical, Post
 from fleetbeat.checks.world import World
 
 INVARIANT = Invariant("survives-rebuild", "no rebuild, crash or restart loses or rolls back an applied version")
@@ -26,7 +26,7 @@ def check(world: World) -> Iterator[Finding]:
                 world.examined()
                 held = agent.prompt_after(cluster.end).key
                 expected = held if _is_newest(agent, held, cluster) else _expected(agent, cluster)
-                if _is_read_back(agent, cluster, held):
+                if _is_read_back(agent, cluster, held) or _is_edit(agent, cluster, held):
                     continue
                 if expected != BLANK and agent.knows(expected, cluster.rebuilds[-1].begin) and held != expected:
                     yield _finding(agent, cluster, expected, held)
@@ -43,7 +43,7 @@ def _set_aside(agent: Agent, cluster: Cluster) -> bool:
         return True
     if any(taken.torn is not None and cluster.start <= taken.torn.t <= cluster.end for taken in agent.consumptions):
         return True
-    if agent.unseen_within(cluster.start, cluster.end) is not None:
+    if agent.unseen_within(cluster.start, cluster.end) is not None or agent.lost_power_at(cluster.end):
         return True
     first = cluster.rebuilds[0]
     applied = [prompt.at for prompt in agent.prompts if prompt.at < first.begin and prompt.state == "whole"]
@@ -70,6 +70,12 @@ def _is_newest(agent: Agent, key: str | None, cluster: Cluster) -> bool:
     """Whether a text is the newest that was applied by then: a rebuild may bring back what an earlier one had lost."""
     applied = [(post.effective, post.key) for post in agent.posts if post.effective and post.effective.t <= cluster.end]
     return bool(applied) and max(applied)[1] == key
+
+
+def _is_edit(agent: Agent, cluster: Cluster, held: str | None) -> bool:
+    """Whether a signal that no post put there has just become effective, which is newer than any text before it."""
+    edited = any(edit.path == SIGNAL_PATH and edit.body is not None and edit.body.key == held for edit in agent.edits)
+    return edited and not any(prompt.key == held and prompt.at < cluster.rebuilds[0].begin for prompt in agent.prompts)
 
 
 def _is_read_back(agent: Agent, cluster: Cluster, held: str | None) -> bool:

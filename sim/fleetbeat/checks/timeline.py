@@ -63,6 +63,8 @@ class Post:
     outcome: str = ""
     stands: list[Stand] = field(default_factory=list)
     consumption: Consumption | None = None
+    #: consumptions before that one, undone by power failures that brought the signal back
+    undone: list[Consumption] = field(default_factory=list)
     persisted: Mark | None = None
     effective: Mark | None = None
     torn: Mark | None = None
@@ -70,6 +72,11 @@ class Post:
     @property
     def key(self) -> str:
         return self.body.key
+
+    @property
+    def consumptions(self) -> list[Consumption]:
+        """All of them, in order: more than one only where a power failure undid one."""
+        return self.undone if self.consumption is None else [*self.undone, self.consumption]
 
     @property
     def conforming(self) -> bool:
@@ -123,8 +130,9 @@ class Consumption:
         return self.stands[-1].post
 
     def others(self, since: int) -> list[Stand]:
-        """Earlier stands that were there at `since` or later, so that the agent may have read them instead."""
-        return [stand for stand in self.stands[:-1] if stand.until is not None and stand.until.t >= since]
+        """Earlier stands at `since` or later, which the agent may have read instead; a claim is read where it lies."""
+        earlier = () if self.claimed else self.stands[:-1]
+        return [stand for stand in earlier if stand.until is not None and stand.until.t >= since]
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,6 +160,7 @@ class Prompt:
 class Log:
     at: Mark
     event: str
+    to: str | None = None  # where the agent says that it put something
 
 
 @dataclass(frozen=True, slots=True)
@@ -330,6 +339,9 @@ class Agent:
     def deaths_within(self, start: int, end: int) -> list[Life]:
         """Lives that ended by a crash or a power failure within the stretch."""
         return [one for one in self.lives if one.end and one.cause in ("crash", "power") and start <= one.end.t <= end]
+
+    def lost_power_at(self, t: int) -> bool:
+        return any(life.cause == "power" for life in self.deaths_within(t, t))
 
     def unseen_within(self, start: int, end: int) -> Unseen | None:
         return next((one for one in self.unseen if one.start <= end and one.end >= start), None)

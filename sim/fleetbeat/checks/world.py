@@ -150,6 +150,7 @@ class World:
         for agent in self.agents.values():
             agent.unseen.extend(self._unseen)
             agent.beats.sort(key=lambda beat: beat.t)
+            _keep_the_living(agent)
             for taken in agent.consumptions:
                 taken.beat = agent.beat_at(taken.at.t)
             for taken, after in pairwise(agent.consumptions):
@@ -254,7 +255,7 @@ class World:
         self._agent(record).prompts.append(Prompt(mark, record["state"], record.get("norm") if whole else None))
 
     def _on_log(self, mark: Mark, record: Record) -> None:
-        self._agent(record).logs.append(Log(mark, record["event"]))
+        self._agent(record).logs.append(Log(mark, record["event"], (record.get("fields") or {}).get("to")))
 
     def _on_write(self, mark: Mark, record: Record) -> None:
         self.writes.append(Write(mark, record.actor, record.get("agent"), record["path"]))
@@ -326,7 +327,7 @@ class World:
             return
         agent = self._agent(record)
         agent.faults.append(fired)
-        if record["effect"] == "power":
+        if fired.effect == "power" and fired.operation in ("power", "process"):  # others strike after their operation
             self._names[agent.name].powerless_at = mark.t
 
     def _on_unseen(self, mark: Mark, record: Record) -> None:
@@ -339,6 +340,17 @@ class World:
             self._agent(record).ops.append((record.t, operation, self.body(record["body"]).key))
         elif operation in ("unlink", "rename") and record["path"] == SIGNAL_PATH and record["result"] == "ok":
             self._agent(record).ops.append((record.t, operation, None))
+
+
+def _keep_the_living(agent: Agent) -> None:
+    """A name that vanished while no process lived was taken by another hand, or by the host's power."""
+    for taken in agent.consumptions:
+        life = agent.life_at(taken.at.t)
+        if life is not None and life.end is not None and life.end < taken.at:
+            taken.stands[-1].ending = "edited"
+            if taken.post is not None:
+                taken.post.consumption = None
+    agent.consumptions[:] = [taken for taken in agent.consumptions if taken.stands[-1].ending == "consumed"]
 
 
 def _canonical(mark: Mark, event: str, body: Body | None, by: str) -> Canonical:

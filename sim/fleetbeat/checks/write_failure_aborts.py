@@ -1,7 +1,8 @@
 """After a failed canonical write the prompt is unchanged and `rules_write_error` is logged.
 
 The log is not demanded where a crash or a fault of the log fell into that beat, nor on a disk with a budget, which may
-have refused it as well. A prompt that a rebuild beside the beat flushed is the rebuild's.
+have refused it as well. A prompt that a rebuild beside the beat flushed is the rebuild's, and what a power failure left
+of it is nobody's.
 """
 
 from __future__ import annotations
@@ -34,8 +35,12 @@ def check(world: World) -> Iterator[Finding]:
 def _wrongs(agent: Agent, failure: Failure) -> Iterator[str]:
     taken = failure.taken
     for prompt in agent.within(agent.prompts, taken.at, over(taken), taken.after):
-        if prompt.key != taken.effective and not agent.rebuilds_within(prompt.at.t, prompt.at.t):
+        if prompt.key != taken.effective and not _is_anothers(agent, prompt.at.t):
             yield f"the prompt changed {words.at(prompt.at.t)}"
             break
     if failure.must_log and errors_logged(agent, taken) == 0:
         yield "rules_write_error was not logged"
+
+
+def _is_anothers(agent: Agent, t: int) -> bool:
+    return bool(agent.rebuilds_within(t, t)) or agent.lost_power_at(t)
