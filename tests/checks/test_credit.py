@@ -48,6 +48,24 @@ def test_a_body_read_whole_through_a_kept_handle_is_applied_though_it_was_never_
     assert fates_of(story.applies(3.4, "v1 whole")) == {V1: "applied", V2: "lost"}
 
 
+def owed_flush(other: str | bytes) -> Story:
+    """v1 is canonical, its flush failed; another body, then v1 again stand there in one beat that writes nothing."""
+    story = (
+        started().posts(2.5, V1, "v1").beat(3, 3.1).vanished(3.01).persists(3.02, "v1").log(3.05, "rules_flush_error")
+    )
+    story.posts(3.5, V2, other).beat(4, 4.2).posts(4.05, AGAIN, "v1", over=True).vanished(4.1)
+    return story.beat(5, 5.1).prompt(5.05, "v1").log(5.06).idle(6, 10)
+
+
+def test_an_identical_body_was_read_if_nothing_else_at_the_name_explains_a_beat_that_wrote_nothing() -> None:
+    for other in ("v2", b"\xff"):
+        assert fates_of(owed_flush(other)) == {V1: "applied", V2: "superseded", AGAIN: "applied"}
+
+
+def test_a_blank_body_explains_it_as_well_and_leaves_the_identical_one_without_credit() -> None:
+    assert fates_of(owed_flush(" \n")) == {V1: "applied", V2: "superseded", AGAIN: "superseded"}
+
+
 def test_half_a_body_is_torn_although_the_beat_died_if_a_boot_made_it_effective_and_no_whole_one_was_there() -> None:
     story = in_place(complete=None).beat(3, 3.1, outcome="cut").vanished(3.02).persists(3.03, "v1 who").dies(3.1)
     story.boot(4, "v1 who", life=1).idle(5, 3, life=1)
@@ -88,6 +106,13 @@ def test_a_rules_loaded_owed_dies_with_the_process_that_owed_it() -> None:
     story.dies(3.5).boot(4, "v1", life=1).posts(4.5, V2, "v2").beat(5, 5.1, life=1).vanished(5.01).applies(5.02, "v2")
     silent(story, "one-log-each")
     only(story.log(5.05, life=1), "one-log-each", "violation", "agent")
+
+
+def test_a_log_that_failed_before_the_signal_was_taken_does_not_excuse_a_write_error_untold() -> None:
+    story = started().posts(2.5, V1, "v1").beat(3, 3.2).fault(3.01, "emit", "logs/x").vanished(3.05)
+    story.canonical(3.1, "", "truncated").fault(3.15, "write", "system/rules.md").idle(4, 10)
+    only(story, "one-log-each", "violation", "agent")
+    silent(story.fault(3.16, "emit", "logs/x"), "one-log-each")
 
 
 def test_a_failed_write_leaves_no_rules_loaded_owed() -> None:

@@ -62,6 +62,18 @@ def test_a_prompt_that_the_power_took_after_a_failed_write_is_not_the_agents() -
     silent(story.boot(4, None, life=1), "write-failure-aborts")
 
 
+def flushed_as_the_power_failed(before: bool) -> Story:
+    """v1 persisted; the prompt holds it in the instant of the power failure, before it or as what that left."""
+    story = started().posts(2.5, V1, "v1").beat(3, 3.1, outcome="cut").vanished(3.01).persists(3.02, "v1")
+    story = story.prompt(3.1, "v1").dies(3.1, "power") if before else story.dies(3.1, "power").prompt(3.1, "v1")
+    return story.canonical(3.1, "v0").boot(4, "v0", life=1)
+
+
+def test_a_flush_that_the_power_undid_at_once_was_one_and_what_the_power_left_is_none() -> None:
+    assert fates_of(flushed_as_the_power_failed(before=True)) == {V1: "applied"}
+    assert fates_of(flushed_as_the_power_failed(before=False)) == {V1: "persisted"}
+
+
 def test_power_that_fails_in_the_instant_in_which_a_rebuild_ends_accuses_nobody() -> None:
     story = started().rebuild(3, 3.5, "v0", number=1).dies(3.5, "power").prompt(3.5, "", "torn").boot(4, "v0", life=1)
     for invariant in ("effective-follows", "survives-rebuild"):

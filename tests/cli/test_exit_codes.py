@@ -6,7 +6,7 @@ import pytest
 from tests.cli.calls import Desk, stop
 from tests.history.hand import end
 
-from fleetbeat.cli import errors
+from fleetbeat.cli import errors, main
 from fleetbeat.cli.output import Unwritable
 from fleetbeat.history import jsonl
 
@@ -154,3 +154,19 @@ def test_every_exit_code_stands_in_the_help(desk: Desk) -> None:
     assert said.code == 0
     for code in (0, 1, 2, 3, 4, 70, 130):
         assert any(line.split()[:1] == [str(code)] for line in said.out.splitlines())
+
+
+def test_a_check_that_exits_cannot_turn_a_broken_run_into_a_success(tmp_path: Path) -> None:
+    (tmp_path / "leaves.py").write_text(
+        "import sys\nfrom fleetbeat.checks import Invariant\nINVARIANT = Invariant('leaves', 'nothing')\n\n\n"
+        "def check(world):\n    sys.exit(0)\n    yield\n"
+    )
+    assert main(["run", "lost-update", "-q", "--checks", str(tmp_path)]) == 1
+    (tmp_path / "leaves.py").write_text("import sys\nsys.exit(0)\n")
+    assert main(["run", "lost-update", "-q", "--checks", str(tmp_path)]) == 2
+
+
+def test_an_agent_whose_program_exits_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "agent.yaml").write_text("name: leaves\n")
+    (tmp_path / "program.py").write_text("import sys\nsys.exit(0)\n")
+    assert main(["run", "lost-update", "-q", "--set", f"fleet.agent={tmp_path}"]) == 2

@@ -267,7 +267,7 @@ def test_a_beat_that_never_ends_or_leaves_the_program_ends_the_heartbeat(agent: 
 
 @pytest.mark.parametrize("agent", [_Junk(), _NoGenerator()], ids=lambda agent: type(agent).__name__)
 def test_a_program_outside_the_vocabulary_is_refused_in_one_line(agent: Any) -> None:
-    with pytest.raises(ProgramError, match="a-0/beat: beat.*got .*, expected"):
+    with pytest.raises(ProgramError, match=r"a-0/beat: beat.*got .*, expected"):
         play(programs={"reference": agent})
 
 

@@ -66,11 +66,11 @@ def test_pruning_hides_nothing_of_a_wrong_agent(case: Case) -> None:
 
 
 def test_merging_states_hides_nothing_and_counts_the_schedules_that_playing_each_of_them_counts() -> None:
-    for world in (plan(post("v1")), plan(post("v1"), crashes=1, posts=1)):
+    for world in (plan(post("v1"), faults=(HALF,)), plan(post("v1"), crashes=1)):
         merged, played = naive(world), naive(world, merge=False)
         assert merged.outcomes == played.outcomes
-        assert merged.schedules == played.schedules > 1_000
-        assert merged.states < played.states / 10
+        assert merged.schedules == played.schedules > 5
+        assert merged.states < played.states
 
 
 @dataclass(frozen=True)

@@ -28,9 +28,9 @@ def test_operations_are_told_apart_by_who_made_them() -> None:
     assert spent.observed
 
 
-def test_polls_that_were_summed_up_are_not_counted_twice() -> None:
+def test_polls_that_saw_something_are_counted_beside_those_that_saw_nothing() -> None:
     polls = rec(9, "polls", "a/poll", agent="a", operator="op", count=4, ops={"read": 8})
-    assert cost([op(1, "a", "read", "poll"), polls]).operations == (Operations("read", 0, 8),)
+    assert cost([op(1, "a", "read", "poll"), polls]).operations == (Operations("read", 0, 9),)
     assert cost([op(1, "a", "read", "poll")]).operations == (Operations("read", 0, 1),)
     assert cost([op(1, "b", "read", "poll"), polls]).operations == (Operations("read", 0, 9),)
     assert cost([polls]).polls == 4

@@ -115,10 +115,14 @@ class Overrides:
         )
 
 
+class Beyond(ValueError):
+    """A step that no draw can be named by: too many lives, beats, or operations of one kind in one episode."""
+
+
 class Hashed:
     """The choices of a run with this seed. Only the record of which overrides were asked for is mutable.
 
-    Raises ValueError for a step beyond what a counter holds: life and nth 0 to 65535, episode 0 to 2**32 - 1.
+    Raises `Beyond` for a step beyond what a counter holds: life and nth 0 to 65535, episode 0 to 2**32 - 1.
     """
 
     __slots__ = ("_asked", "_bits", "_episodes", "_holds", "_ties", "overrides", "seed")
@@ -140,7 +144,7 @@ class Hashed:
             return value
         actor, life, episode, operation, path, nth = step
         if (life | nth) >> 16 or episode >> 32:
-            raise ValueError(_beyond(step))
+            raise Beyond(_beyond(step))
         low, high = _actor_words(actor)
         return philox.philox64(low, high, episode, life << 16 | nth, _round_keys(self.seed, stream, operation, path))
 

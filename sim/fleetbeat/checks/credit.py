@@ -67,17 +67,29 @@ class _Ledger:
             self._consumed(event)
         elif isinstance(event, Canonical):
             self._persisted(event)
-        elif event.key is not None and event.key != BLANK and not self.agent.lost_power_at(event.at.t):
+        elif event.key is not None and event.key != BLANK and not is_left_by_power(self.agent, event.at):
             self._flushed(event, event.key)
 
     def _consumed(self, taken: Consumption) -> None:
         self.taken.append(taken)
         self.chain = []
         post = taken.post
-        if post is None or not post.is_complete_at(taken.at) or taken.others(began(taken)):
+        if post is None or not post.is_complete_at(taken.at):
             return
-        if post.key == taken.canonical and post.key != taken.effective:
+        if post.key == taken.canonical and post.key != taken.effective and self._was_read(taken, post):
             self._own(post.key, [*self.owners, post], taken.at)
+
+    def _was_read(self, taken: Consumption, post: Post) -> bool:
+        """Whether an identical body was read for sure: nothing else that stood there explains that nothing was written."""
+        since, idle = began(taken), not is_interrupted(self.agent, taken)
+        idle = idle and not self.agent.within(self.agent.canonicals, taken.at, over(taken), taken.after)
+        for stand in taken.others(since):
+            other = stand.post
+            if other is None or stand.damaged or is_unsettled(other, since, taken.at):
+                return False
+            if other.body.valid and other.key != post.key and (other.body.blank or not idle):
+                return False
+        return True
 
     def _persisted(self, state: Canonical) -> None:
         self.canonical = state.key
@@ -162,6 +174,12 @@ def over(taken: Consumption) -> int:
     if taken.beat is not None:
         return taken.beat.end
     return _FOREVER if taken.after is None else taken.after.t
+
+
+def is_left_by_power(agent: Agent, mark: Mark) -> bool:
+    """Whether a record tells what a power failure left, as those right after the end of a life do."""
+    lost = [life.end for life in agent.deaths_within(mark.t, mark.t) if life.cause == "power"]
+    return any(end is not None and end < mark for end in lost)
 
 
 def fails_canonical(fired: Fired) -> bool:

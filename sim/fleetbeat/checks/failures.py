@@ -62,4 +62,5 @@ def _log_was_in_order(agent: Agent, taken: Consumption) -> bool:
         return False
     if agent.unseen_within(beat.t, beat.end) is not None:
         return False
-    return not any(fired.operation == "emit" and beat.t <= fired.at.t <= beat.end for fired in agent.faults)
+    # a log that failed before the signal was taken was another one
+    return not any(fired.operation == "emit" for fired in agent.within(agent.faults, taken.at, beat.end))

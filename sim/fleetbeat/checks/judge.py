@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from fleetbeat.checks.model import Check, Finding, Invariant, Judgement, Outcome, Unknown, Verdict
+from fleetbeat.checks.model import CLASSES, Check, Finding, Invariant, Judgement, Outcome, Unknown, Verdict
 from fleetbeat.checks.world import World
 from fleetbeat.history.records import Record
 
@@ -55,16 +55,26 @@ def _verdict(world: World, check: Check) -> Verdict:
         for finding in check.run(world):
             if not isinstance(finding, Finding):
                 raise TypeError(f"a check yields Finding, got {type(finding).__name__}")
+            if type(finding.t) is not int or finding.kind not in CLASSES or not isinstance(finding.message, str):
+                raise TypeError("a Finding has t in whole ns, kind violation, gap or hazard, and a message in text")
             found.append(finding)
     except Unknown as error:
         reason = str(error) or "the history does not show enough"
         return Verdict(invariant.id, invariant.promise, "unknown", tuple(found), world.take_examined(), reason)
-    except Exception as error:  # a check that fails must never count as held, whatever it raises
-        reason = f"the check raised {type(error).__name__}: {error}"
+    except (Exception, SystemExit) as error:  # a check that fails must never count as held, whatever it raises
+        reason = f"the check raised {_words(error)}"
         return Verdict(invariant.id, invariant.promise, "unknown", tuple(found), world.take_examined(), reason)
     found.sort(key=lambda finding: finding.t)
     outcome: Outcome = "broken" if any(finding.kind != "hazard" for finding in found) else "held"
     return Verdict(invariant.id, invariant.promise, outcome, tuple(found), world.take_examined())
+
+
+def _words(error: BaseException) -> str:
+    """An exception on one line, even if it cannot say what it is."""
+    try:
+        return " ".join(f"{type(error).__name__}: {error}".split())
+    except Exception:
+        return type(error).__name__
 
 
 def load_checks(folder: Path | str) -> list[Check]:
@@ -91,8 +101,8 @@ def _load(path: Path) -> Check:
     module = importlib.util.module_from_spec(spec)
     try:
         spec.loader.exec_module(module)
-    except Exception as error:
-        raise CheckError(f"{path}: it does not load: {type(error).__name__}: {error}") from error
+    except (Exception, SystemExit) as error:
+        raise CheckError(f"{path}: it does not load: {_words(error)}") from error
     invariant, run = getattr(module, "INVARIANT", None), getattr(module, "check", None)
     if not isinstance(invariant, Invariant):
         raise CheckError(

@@ -100,9 +100,10 @@ def _blame(agent: Agent, last: Post, fate: PostFate) -> tuple[Class, Cause, str]
     if over is not None and not over.conforming:
         return "violation", "writer", f"{over.id} was written over it and never became whole"
     if any(
-        agent.beat_at(one.begin.t) or (one.end and agent.beat_at(one.end.t))
+        beat.t <= (one.end.t if one.end else beat.t) and one.begin.t <= beat.end
         for one in agent.rebuilds
         if last.completed and (one.end is None or one.end > last.completed)
+        for beat in agent.beats
     ):
         return "gap", "protocol", "a rebuild ran beside a beat"
     later = [

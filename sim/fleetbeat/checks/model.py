@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from fleetbeat.checks.world import World
 
 Class = Literal["violation", "gap", "hazard"]
+#: From the worst to the mildest.
+CLASSES: tuple[Class, ...] = ("violation", "gap", "hazard")
 Cause = Literal["agent", "protocol", "writer", "environment"]
 Outcome = Literal["held", "broken", "unknown"]
 

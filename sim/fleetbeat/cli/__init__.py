@@ -19,6 +19,7 @@ COMMANDS = {
     "run": ("fleetbeat.cli.run", "Play a scenario and judge what happened."),
     "explore": ("fleetbeat.cli.explore", "Search for orders, faults and crashes that break a promise."),
     "replay": ("fleetbeat.cli.replay_case", "Play a case file and say whether it still breaks."),
+    "selftest": ("fleetbeat.cli.selftest", "Search agents that are wrong on purpose; each must be caught."),
     "rate": ("fleetbeat.cli.rate", "Estimate how often a post meets a fate, per million posts."),
     "check": ("fleetbeat.cli.check", "Judge a history from its file alone."),
     "diff": ("fleetbeat.cli.diff", "Say where two runs part and what that changed."),

@@ -37,6 +37,7 @@ CODES = {
     "ScenarioError": USAGE,
     "ManifestError": USAGE,
     "ProgramError": USAGE,
+    "Beyond": USAGE,
     "CaseError": USAGE,
     "HistoryError": USAGE,
     "CheckError": USAGE,

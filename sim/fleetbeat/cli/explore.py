@@ -7,6 +7,7 @@ the results stand on standard output at the end.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,6 +17,7 @@ from fleetbeat.cli.errors import BROKEN, HELD, INCONCLUSIVE, INTERRUPTED, Refuse
 from fleetbeat.cli.output import emit, narrate
 
 if TYPE_CHECKING:
+    from fleetbeat.checks.model import Check
     from fleetbeat.explore.model import Outcome
     from fleetbeat.scenario.model import Scenario
 
@@ -81,7 +83,7 @@ def command(
     from fleetbeat.cli.explored import Results, Telling
     from fleetbeat.explore.model import Bounds, ExploreError
     from fleetbeat.explore.plan import plan_of
-    from fleetbeat.explore.search import explore
+    from fleetbeat.explore.search import explore, refuse
 
     _known(invariant)
     stop = _deadline(budget)
@@ -97,6 +99,7 @@ def command(
         power,
     )
     try:
+        refuse(strategy, jobs, max_states, runs, depth)
         plan = plan_of(_load(scenario, sets, seed), bounds, agent=agent)
         telling = Telling(plan, scenario, Path(cases), quiet)
         with Results(output) as results:
@@ -117,7 +120,7 @@ def command(
             told = telling.told(outcome)
             results.write(told)
     except ExploreError as error:
-        raise Refused(f"explore: {error}") from error
+        raise Refused(str(error)) from error
     emit(told.json() if as_json else told.last_line() + "\n" if quiet else told.text())
     if outcome.interrupted:
         narrate("fleetbeat: interrupted; what was found is saved")
@@ -139,7 +142,7 @@ def _load(name: str, sets: tuple[str, ...], seed: int | None) -> Scenario:
     return load(path, name if path == Path(name) else None, [*sets, *more])
 
 
-def _deadline(budget: str | None):  # type: ignore[no-untyped-def]
+def _deadline(budget: str | None) -> Callable[[], bool] | None:
     from fleetbeat.cli.progress import deadline
     from fleetbeat.scenario.units import parse_duration
 
@@ -162,7 +165,7 @@ def _known(invariant: str | None) -> None:
         raise Refused(f"--invariant: got {invariant!r}, expected one of {', '.join(names)}")
 
 
-def _extra(folder: str | None):  # type: ignore[no-untyped-def]
+def _extra(folder: str | None) -> Sequence[Check]:
     from fleetbeat.cli.pipeline import extra_checks
 
     return () if folder is None else extra_checks(folder)

@@ -1,13 +1,13 @@
 """What `fleetbeat explore` tells and keeps: kept cases first, findings as they come, cases, the last line.
 
-A finding is made into a case and shrunk once the search is over, since that takes longer than finding it. Where the engine does
-not break for the same reason, the schedule itself is told instead, so that no finding is lost.
+A finding is made into a case and shrunk once the search is over, since that takes longer than finding it. Where the
+engine does not break for the same reason, the schedule itself is told instead, so that no finding is lost.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
@@ -53,78 +53,63 @@ class Telling:
         self.cases = cases
         self.quiet = quiet
         self.broken: dict[tuple[str, str, str], Broken] = {}
-        self.programs = "+".join(sorted({agent.manifest.name for agent in plan.agents}))
+        self.programs = {agent.spec.agent: agent.program for agent in plan.agents}
 
     def replay_kept(self) -> None:
-        """Failures first: cases of this scenario and agent that were kept, played again."""
-        from fleetbeat.explore import case as cases
+        """Failures first: cases of this scenario and its agents that were kept, played again."""
+        from fleetbeat.explore.case import dump
+        from fleetbeat.explore.keep import replay_first
 
-        for path in sorted(self.cases.glob(f"{self._stem()}--*.yaml")) if self.cases.is_dir() else ():
-            try:
-                kept = cases.load(path)
-                replay = cases.replay(kept)
-            except Exception as error:  # a kept case that cannot be played stops no search
-                self._say(f"kept case {safe(path)}: cannot be replayed: {safe(error)}")
-                continue
-            said = {"reproduced": "breaks again", "differs": "breaks no longer as it did"}.get(
-                replay.outcome, "its steps are gone"
-            )
-            self._say(f"kept case {safe(path)}: {said}")
-            if replay.outcome == "reproduced":
+        for kept in replay_first(self.cases, self.plan.scenario, self.programs):
+            self._say(f"kept case {safe(kept)}")
+            case = kept.case
+            if kept.state == "failing" and case is not None:
                 one = Broken(
-                    kept.invariant, kept.kind, kept.cause, kept.sentence, (), path, cases.dump(kept), again=True
+                    case.invariant, case.kind, case.cause, case.sentence, (), kept.path, dump(case), again=True
                 )
-                self._draw(one, kept)
-                self.broken[one.key] = one
+                if one.key not in self.broken:
+                    self._draw(one, case)
+                    self.broken[one.key] = one
 
     def found(self, found: Found) -> None:
         """Told at once, before anything is made of it."""
         self._say(f"{found.invariant} breaks ({found.kind}, {found.cause}): {safe(found.finding.message)}")
 
     def told(self, outcome: Outcome) -> Told:
-        """Everything, with a case for each new finding."""
+        """Everything, with a case for each new finding. Ctrl-C leaves the rest without a case, and loses none."""
         for one in outcome.found:
-            if one.key not in self.broken:
-                self.broken[one.key] = self._cased(one)
+            if one.key in self.broken:
+                continue
+            self.broken[one.key] = Broken(*one.key, one.finding.message, one.schedule)
+            try:
+                if not outcome.interrupted:
+                    self._case(self.broken[one.key], one)
+            except KeyboardInterrupt:
+                outcome = replace(outcome, interrupted=True)
         return Told(self.plan, self.name, outcome, list(self.broken.values()))
 
-    def _cased(self, found: Found) -> Broken:
-        one = Broken(*found.key, found.finding.message, found.schedule)
+    def _case(self, one: Broken, found: Found) -> None:
+        from fleetbeat.explore.case import CaseError, dump, make_case
+        from fleetbeat.explore.keep import keep
+        from fleetbeat.explore.shrink import shrink
+
         try:
-            from fleetbeat.explore.case import CaseError, dump, make_case
-            from fleetbeat.explore.shrink import shrink
-        except ImportError:
-            return one
-        programs = {agent.spec.agent: agent.program for agent in self.plan.agents}
-        try:
-            case = shrink(make_case(found), programs=programs)
+            case = shrink(make_case(found), programs=self.programs)
         except CaseError as error:
             one.trouble = str(error)
-            return one
+            return
         one.sentence, one.text = case.sentence, dump(case)
-        one.case = self._keep(one)
-        self._draw(one, case)
-        return one
-
-    def _keep(self, one: Broken) -> Path:
-        path = self.cases / f"{self._stem()}--{one.invariant}-{one.kind}-{one.cause}.yaml"
         try:
-            self.cases.mkdir(parents=True, exist_ok=True)
-            path.write_text(one.text, encoding="utf-8")
+            one.case = keep(case, self.cases)
         except OSError as error:
-            raise Unwritable.at(safe(path), error) from error
-        return path
+            raise Unwritable.at(safe(self.cases), error) from error
+        self._draw(one, case)
 
     def _draw(self, one: Broken, case: Case) -> None:
-        try:
-            from fleetbeat.explore.diagram import svg_of, text_of  # type: ignore[import-not-found,unused-ignore]
-        except ImportError:
-            return
-        one.diagram = text_of(case)
-        one.svg = svg_of(case)
+        from fleetbeat.explore.diagram import svg_of, text_of
 
-    def _stem(self) -> str:
-        return f"{self.plan.scenario.name}--{self.programs}"
+        one.diagram = text_of(case, self.programs)
+        one.svg = svg_of(case, self.programs)
 
     def _say(self, text: str) -> None:
         if not self.quiet:
@@ -183,8 +168,8 @@ class Told:
 
     def _block(self, one: Broken) -> str:
         lines = [f"{one.invariant} ({one.kind}, {one.cause}): {safe(one.sentence)}"]
-        if one.diagram:
-            lines += ["", one.diagram.rstrip()]
+        if one.diagram:  # without its own heading, which says the same
+            lines += ["", one.diagram.partition("\n\n")[2].rstrip()]
         if one.case is None:
             lines += [f"  no case: {safe(one.trouble)}"] if one.trouble else []
             lines += [f"  {safe(event)}" for event in one.schedule]

@@ -6,9 +6,10 @@ whole at the end; after ctrl-C it holds what was finished: the scenario, the his
 
 from __future__ import annotations
 
+import signal
 import sys
-from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -90,18 +91,40 @@ def run(asked: Asked, output: str | None, how: Shown) -> int:
             staging.claim()
         records = played(asked, plan, how)
         kept = Kept(staging, plan.scenario, asked.bodies)
-        kept.history(records)
         try:
+            with uninterrupted():
+                kept.history(records)
             result = judged(records, checks, replay_command(asked))
             kept.judged(result)
         except KeyboardInterrupt:
             kept.commit()
             raise
-        kept.commit()
+        try:
+            kept.commit()
+        except BaseException:
+            tell(result, how)  # what was found out is told, even if it cannot be kept
+            raise
     tell(result, how)
     if result.exit_code == INTERRUPTED:
         narrate("fleetbeat: interrupted" + ("" if output is None else "; what was finished is saved"))
     return result.exit_code
+
+
+@contextmanager
+def uninterrupted() -> Iterator[None]:
+    """Puts off Ctrl-C until the history is written, for it cannot be made again without playing."""
+    waiting: list[int] = []
+    try:
+        before = signal.signal(signal.SIGINT, lambda number, _: waiting.append(number))
+    except ValueError:  # not the main thread: nobody interrupts here
+        yield
+        return
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+    if waiting:
+        raise KeyboardInterrupt
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,8 +20,9 @@ def load_program(folder: Path, manifest: Manifest) -> Program:
         raise ProgramError(f"{path}: got no Python file, expected the agent's program")
     try:
         module = load_module(path)
-    except Exception as error:
-        raise ProgramError(f"{path}: cannot be loaded: {type(error).__name__}: {error}") from error
+    except (Exception, SystemExit) as error:
+        what = " ".join(f"{type(error).__name__}: {error}".split())
+        raise ProgramError(f"{path}: cannot be loaded: {what}") from error
     program: Program | None = getattr(module, "PROGRAM", None)
     missing = [part for part in ("start", "boot", "beat", "rebuild") if not hasattr(program, part)]
     if program is None or missing:

@@ -2,8 +2,8 @@
 what the space remembers.
 
 How many schedules a state stands for is added up on the way back, and kept with the state: so the number of schedules is
-that of the reduced space, however the search came through it and however it was split. Rejected: counting the schedules that were
-played, which says more about the order of the search than about what it covered.
+that of the reduced space, however the search came through it and however it was split. Rejected: counting the schedules
+that were played, which says more about the order of the search than about what it covered.
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ from fleetbeat.explore.tally import Tally
 from fleetbeat.explore.walk import Choice, State, Walk
 
 Stop = Callable[[int], bool]
+#: States that are kept, at some 170 bytes each.
+SEEN = 3_000_000
 
 
 class Stopped(Exception):
@@ -35,25 +37,34 @@ class _Frame:
 
 
 class Exhaust:
-    """`merge`: look states up that were seen. `stop` is asked now and then whether to go on, with the number of states.
+    """One search, or several of one space after another.
 
-    `prefix` is the schedule that led to the start. When the search was stopped, `path` tells where it was.
+    `merge`: look up states that were seen. `stop` is told the number of states, each time that `every` more were met,
+    and says whether to stop. `seen_limit`: beyond so many states no more are kept, and those met again are searched
+    again. When the search was stopped, `path` tells where it was.
     """
 
     def __init__(
-        self, walk: Walk, tally: Tally, merge: bool = True, stop: Stop | None = None, seen_limit: int = 4_000_000
+        self,
+        walk: Walk,
+        tally: Tally,
+        merge: bool = True,
+        stop: Stop | None = None,
+        every: int = 256,
+        seen_limit: int = SEEN,
     ) -> None:
         self.walk = walk
         self.tally = tally
         self.merge = merge
         self.stop = stop
+        self.every = every
         self.seen_limit = seen_limit
         self.seen: dict[bytes, int] = {}
         self.states = 0
         self.stack: list[_Frame] = []
 
     def run(self, state: State, past: Past, prefix: tuple[Event, ...] = ()) -> int:
-        """Searches all that follows; returns the number of schedules. Raises `Stopped`."""
+        """Searches all that follows; returns the number of schedules. `prefix` led here. Raises `Stopped`."""
         walk, seen, stack = self.walk, self.seen, self.stack
         key = walk.key(state, past) if self.merge else b""
         if key in seen:
@@ -89,7 +100,7 @@ class Exhaust:
 
     def _enter(self, state: State, past: Past, key: bytes) -> None:
         self.states += 1
-        if self.stop is not None and not self.states & 255 and self.stop(self.states):
+        if self.stop is not None and not self.states % self.every and self.stop(self.states):
             raise Stopped
         self.stack.append(_Frame(state, past, self.walk.choices(state), key))
 

@@ -1,8 +1,8 @@
 """The observable past of a schedule, and the history that is written from it for the checks.
 
 A past is a linked list, one link for each transition that showed something, with a running digest: two orders merge
-only if their pasts agree, so that merging hides no verdict. Time is logical: in what is judged the n-th link happens at
-(n + 1) ms, in the history of one schedule the n-th transition does. What begins an episode comes half a millisecond before its first operation takes effect.
+only if their pasts agree, so that merging hides no verdict. Time is logical: the n-th link happens at n ms, whatever went
+by unseen in between, and what begins an episode comes half a millisecond before its first operation takes effect.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 #: Unsynced changes of a host of which every combination is tried.
 EVERY = 5
-BOUND = f"power loss: every combination of up to {EVERY} unsynced changes; of more: all lost, all kept, each alone lost or kept"
+BOUND = f"power loss: all combinations of up to {EVERY} unsynced changes; of more: none, all, each alone lost or kept"
 
 
 def kept_sets(pieces: tuple[Unsynced, ...]) -> Iterator[frozenset[Unsynced]]:

@@ -1,13 +1,14 @@
 """Searches by chance: one schedule after another, each made of named draws, so that a seed tells the whole search.
 
 `pct` (probabilistic concurrency testing; Burckhardt, Kothari, Musuvathi and Nagarakatte, ASPLOS 2010): actors have
-random priorities and the highest that can runs; at d - 1 steps drawn at random the running one drops to the bottom. A bug that
-needs d ordering constraints shows in one run with a chance of at least 1 / (n * k^(d - 1)), for n actors and at most k
-steps. Faults and deaths are put at drawn steps as well; the guarantee is about orders alone.
+random priorities and the highest that can runs; at d - 1 steps drawn at random the running one drops to the bottom. A
+bug that needs d ordering constraints shows in one run with a chance of at least 1 / (n * k^(d - 1)), for n actors and at
+most k steps. Faults and deaths are put at drawn steps as well; the guarantee is about orders alone.
 
 `random` (swarm testing: Groce and others, ISSTA 2012): each run draws its own mix of faults, its own workload (which
-posts, how many beats, rebuilds and crashes) and its own cadence (how often each actor is chosen). It plays the same untimed space, so that
-what it finds is a schedule like any other. Runs without any fault or crash are allowed and counted, not redrawn.
+posts, how many beats, rebuilds and crashes) and its own cadence (how often each actor is chosen). It plays the same
+untimed space, so that what it finds is a schedule like any other. Runs without any fault or crash are allowed and
+counted, not redrawn.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The front of the explorer: one function for all strategies.
 
 `exhaustive` first takes a short look at orders with one preemption at most and nothing going wrong, since most races
-show there and a person waits for the first finding; then it goes through everything. Both make the same findings as the long search alone, with
-simpler schedules.
+show there and a person waits for the first finding; then it goes through everything. It finds what the long search
+alone would, with simpler schedules.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from fleetbeat.checks.model import Check
-from fleetbeat.explore.exhaust import Exhaust, Stop, Stopped
+from fleetbeat.explore.exhaust import SEEN, Exhaust, Stop, Stopped
 from fleetbeat.explore.model import Event, ExploreError, Found, Outcome
 from fleetbeat.explore.plan import Plan
 from fleetbeat.explore.power import BOUND
@@ -52,11 +52,7 @@ def explore(
 
     Raises `ExploreError` for an unknown strategy, no jobs or no states.
     """
-    if strategy not in STRATEGIES:
-        raise ExploreError(f"strategy: got {strategy!r}, expected one of {', '.join(STRATEGIES)}")
-    for name, value in (("jobs", jobs), ("max-states", max_states), ("runs", runs), ("depth", depth)):
-        if value is not None and value < 1:
-            raise ExploreError(f"{name}: got {value}, expected at least 1")
+    refuse(strategy, jobs, max_states, runs, depth)
     told: dict[tuple[str, str, str], Found] = {}
 
     def tell(found: Found) -> None:
@@ -95,12 +91,23 @@ def explore(
     )
 
 
+def refuse(strategy: str, jobs: int, max_states: int | None, runs: int, depth: int) -> None:
+    """Raises `ExploreError` for arguments of `explore` that are of no use."""
+    if strategy not in STRATEGIES:
+        raise ExploreError(f"strategy: got {strategy!r}, expected one of {', '.join(STRATEGIES)}")
+    for name, value in (("jobs", jobs), ("max-states", max_states), ("runs", runs), ("depth", depth)):
+        if value is not None and value < 1:
+            raise ExploreError(f"{name}: got {value}, expected at least 1")
+
+
 class _Limits:
     """When to stop: time is up, or so many states were seen."""
 
     def __init__(self, stop: Callable[[], bool] | None, max_states: int | None) -> None:
         self.stop = stop
         self.max_states = max_states
+        #: States between two questions.
+        self.every = min(256, max_states or 256)
 
     def __call__(self, states: int) -> bool:
         if self.max_states is not None and states >= self.max_states:
@@ -108,7 +115,7 @@ class _Limits:
         return self.stop is not None and self.stop()
 
 
-def _exhaust(space: Space, tally: Tally, limits: Stop, jobs: int, prune: bool, merge: bool, look: bool) -> Outcome:
+def _exhaust(space: Space, tally: Tally, limits: _Limits, jobs: int, prune: bool, merge: bool, look: bool) -> Outcome:
     bounds = space.plan.bounds
     try:
         if look and bounds.preemptions != 0:
@@ -121,13 +128,14 @@ def _exhaust(space: Space, tally: Tally, limits: Stop, jobs: int, prune: bool, m
         from fleetbeat.explore.split import split
 
         return split(walk, tally, limits, jobs, state, past)
-    search = Exhaust(walk, tally, merge, limits)
+    search = Exhaust(walk, tally, merge, limits, limits.every)
     try:
         count = search.run(state, past)
     except (Stopped, KeyboardInterrupt) as error:
         where = where_of(search.states, len(tally.ends), tuple(search.path()))
         return Outcome((), False, search.states, search.count(), where, interrupted=not isinstance(error, Stopped))
-    return Outcome((), True, search.states, count)
+    full = (f"more than {SEEN:,} states: some were searched, and counted, more than once",)
+    return Outcome((), True, search.states, count, notes=full if len(search.seen) >= SEEN else ())
 
 
 def _first_look(space: Space, tally: Tally, limits: Stop) -> None:

@@ -1,4 +1,4 @@
-"""What a search has found so far: distinct observable pasts, judged once each, and the first schedule for each way to break."""
+"""What a search has found so far: observable pasts, judged once each, and the first schedule for each way to break."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from fleetbeat.checks.model import Check
 from fleetbeat.explore.model import Event, Found
 from fleetbeat.explore.observe import Past, broken, history_of_past, judged, outcome_of
 from fleetbeat.explore.space import Space
-
 
 #: Judgements after which the garbage that they leave is looked for.
 SWEEP = 64

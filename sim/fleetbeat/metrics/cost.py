@@ -2,7 +2,7 @@
 
 Operations come from `op` records, from idle spans (`ops` of one beat times the beats of the span) and from operators'
 polls. Without `op` records the first part is missing: `observed` says so, and the counts are of idle beats and polls
-alone. Where an actor has a `polls` record, its `op` records of role poll are inside it.
+alone. A `polls` record holds the operations of polls that saw nothing new; the others have `op` records.
 """
 
 from __future__ import annotations
@@ -44,19 +44,13 @@ def cost(records: Iterable[Record]) -> Cost:
     """Count everything in one pass; kinds and events sorted by name."""
     agents: Counter[str] = Counter()
     operators: Counter[str] = Counter()
-    polling: dict[str, Counter[str]] = {}
-    summed: set[str] = set()
     beats: Counter[str] = Counter()
     logs: Counter[str] = Counter()
     ops = False
     for record in records:
         if record.kind == "op":
             ops = True
-            role = record["role"]
-            if role == "poll":
-                side = polling.setdefault(record.actor, Counter())
-            else:
-                side = operators if role == "post" else agents
+            side = operators if record["role"] in ("post", "poll") else agents
             side[record["operation"]] += 1
         elif record.kind == "beats":
             count = record["last"] - record["first"] + 1
@@ -71,14 +65,10 @@ def cost(records: Iterable[Record]) -> Cost:
         elif record.kind == "polls":
             beats["polls"] += record["count"]
             operators.update(record["ops"])
-            summed.add(record.actor)
         elif record.kind == "rebuild.end":
             beats["rebuilds"] += 1
         elif record.kind == "log":
             logs[record["event"]] += 1
-    for actor, made in polling.items():
-        if actor not in summed:
-            operators.update(made)
     kinds = sorted(agents.keys() | operators.keys())
     return Cost(
         observed=ops,

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from fleetbeat.checks.model import FATES, Judgement, PostFate, Verdict
+from fleetbeat.checks.model import CLASSES, FATES, Judgement, PostFate, Verdict
 from fleetbeat.history.records import Record
 from fleetbeat.metrics import Metrics
 
@@ -199,14 +199,14 @@ def _verdict(verdict: Verdict, known_gap: tuple[str, ...], expected: bool, fails
         promise=verdict.promise,
         outcome=verdict.outcome,
         examined=verdict.examined,
-        kinds=tuple((kind, kinds[kind]) for kind in ("violation", "gap", "hazard") if kinds[kind]),
+        kinds=tuple((kind, kinds[kind]) for kind in CLASSES if kinds[kind]),
         known_gap=known_gap,
         expected=expected,
         fails=fails,
         reason=verdict.reason,
         findings=tuple(
             FindingRow(finding.kind, finding.cause, finding.t, finding.agent, finding.posts, finding.message)
-            for finding in verdict.findings[:MOST]
+            for finding in sorted(verdict.findings, key=lambda one: (CLASSES.index(one.kind), one.t))[:MOST]
         ),
         findings_total=len(verdict.findings),
     )

@@ -120,7 +120,7 @@ def faults(report: Report) -> str:
 
 def cost(report: Report) -> str:
     spent = report.metrics.cost
-    rows = [[row.kind, str(row.agents), str(row.operators)] for row in spent.operations]
+    rows = [[safe(row.kind), str(row.agents), str(row.operators)] for row in spent.operations]
     lines = [table(["operation", "agents", "operators"], rows)] if rows else []
     if not spent.observed:
         lines.append("  Operations other than those of idle beats and polls: not observed.")

@@ -12,12 +12,11 @@ from fleetbeat.cadence import make_cadence
 from fleetbeat.chance.spread import draw
 from fleetbeat.chance.step import Step
 from fleetbeat.engines.des.body import Shell, Thread
-from fleetbeat.engines.des.drive import Latencies, drive
+from fleetbeat.engines.des.drive import Escaped, Latencies, Runaway, drive
 from fleetbeat.engines.des.pace import Pace
 from fleetbeat.engines.des.spans import Idle, Spans
 from fleetbeat.engines.des.world import Wait, World
 from fleetbeat.engines.effects import Died, Trace, merged
-from fleetbeat.engines.programs import ProgramError
 from fleetbeat.engines.recorder import When
 from fleetbeat.protocol.vocabulary import Context, Episode
 from fleetbeat.scenario.resolve import AgentSpec
@@ -142,9 +141,7 @@ class Agent:
             learned = yield from self._play(thread, self.program.beat(self.context, self.memory), trace)
         except Died:
             return None
-        except ProgramError:
-            raise
-        except (Exception, SystemExit) as error:  # whatever escapes ends the heartbeat: that is what is being tested
+        except (Escaped, OSError, Runaway) as error:  # it ends the heartbeat: that is what is being tested
             self._record_beat(spans, trace, "ended", True)
             world = self.world
             world.recorder.add(
@@ -154,7 +151,7 @@ class Agent:
                 agent=self.spec.name,
                 life=thread.life,
                 beat=number,
-                error=f"{type(error).__name__}: {error}",
+                error=_words(error),
             )
             return None
         if trace.changed or learned:
@@ -217,10 +214,8 @@ class Agent:
             outcome = "failed" if trace.logged_error else "done"
         except Died:
             return False
-        except ProgramError:
-            raise
-        except (Exception, SystemExit) as error:
-            outcome = f"ended: {type(error).__name__}: {error}"
+        except (Escaped, OSError, Runaway) as error:
+            outcome = f"ended: {_words(error)}"
         at = (trace.end, trace.last or when[1])
         fields = {"agent": name, "life": life, "rebuild": number}
         world.recorder.add(at, thread.actor, "rebuild.end", **fields, outcome=outcome.split(":")[0])
@@ -318,3 +313,8 @@ class Agent:
 
 def begin_step(thread: Thread, number: int) -> Step:
     return Step(thread.actor, thread.life, number, "begin")
+
+
+def _words(error: Exception) -> str:
+    """What escaped a program: an exception's class and text."""
+    return str(error) if isinstance(error, Escaped) else f"{type(error).__name__}: {error}"

@@ -44,6 +44,17 @@ if TYPE_CHECKING:
 MOST_OPERATIONS = 100_000
 
 
+class Escaped(Exception):
+    """An exception that a program let out of an episode, other than a failed operation's `OSError`; `what` says which."""
+
+    def __init__(self, error: BaseException) -> None:
+        try:
+            words = " ".join(f"{type(error).__name__}: {error}".split())
+        except Exception:
+            words = type(error).__name__
+        super().__init__(words)
+
+
 class Runaway(Exception):
     """An episode goes on and on."""
 
@@ -77,7 +88,7 @@ def drive(world: World, body: Body, episode: Episode, trace: Trace) -> Wait:
     """Runs `episode` to its end and returns what it returns.
 
     Raises `Died` when the process died on the way, `ProgramError` for a program that does not keep to the vocabulary,
-    `Runaway` for one that never ends, and whatever exception escapes it.
+    `Runaway` for one that never ends, `OSError` and `Escaped` for what escapes it.
     """
     if not hasattr(episode, "send"):
         raise ProgramError(
@@ -93,6 +104,10 @@ def drive(world: World, body: Body, episode: Episode, trace: Trace) -> Wait:
             op = episode.throw(failure) if failure is not None else episode.send(answer)
         except StopIteration as stop:
             return stop.value
+        except OSError:
+            raise
+        except (Exception, SystemExit, KeyboardInterrupt) as error:
+            raise Escaped(error) from error
         answer = failure = None
         came = False
         kind = KIND.get(type(op), "")
