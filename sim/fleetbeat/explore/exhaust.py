@@ -100,7 +100,7 @@ class Exhaust:
 
     def _enter(self, state: State, past: Past, key: bytes) -> None:
         self.states += 1
-        if self.stop is not None and not self.states % self.every and self.stop(self.states):
+        if self.stop is not None and self.states % self.every in (0, 1) and self.stop(self.states):
             raise Stopped
         self.stack.append(_Frame(state, past, self.walk.choices(state), key))
 
