@@ -50,6 +50,8 @@ def _timed(world: Plan, **how: Any) -> tuple[float, Outcome]:
 
 
 def test_states_and_schedules_a_second_pruned_and_unpruned(say: Say) -> None:
+    seconds, outcome = _timed(plan(post("v1"), post("v2"), rebuilds=1))
+    say(f"pruned, a rebuild beside a beat: {outcome.states / seconds:,.0f} states/s ({outcome.summary})")
     world = plan(post("v1"), post("v2"), crashes=1)
     rates = {}
     for name, how in (

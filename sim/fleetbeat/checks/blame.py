@@ -2,9 +2,9 @@
 
 In this order. A writer whose way of writing the specification does not describe (in place, cross-device, shared
 temporary) and whose body was not settled at the name while the agent could read it: violation, writer. A crash or power
-failure between the unlink and anything final, a failed operation that took effect nevertheless, a log that could not be
-written or a full disk: gap, environment. A signal that landed over another one while a beat was at work: gap, protocol.
-Anything else: violation, agent.
+failure between the unlink and anything final, a power failure while the post was on its way, a failed operation that
+took effect nevertheless, a log that could not be written or a full disk: gap, environment. A signal that landed over
+another one while a beat was at work: gap, protocol. Anything else: violation, agent.
 """
 
 from __future__ import annotations
@@ -55,12 +55,25 @@ def loss(agent: Agent, post: Post) -> Blame:
             taken.at.t,
             f"{what}, and the agent {how} {words.at(dead[0].end.t)}, before it applied anything",
         )
+    if _emptied(agent, post):
+        why = f"{what}, and its host had lost power while it was being written, so that it came without all its bytes"
+        return Blame("gap", "environment", taken.at.t, why)
     if replaced and taken.beat is not None:
         return Blame("gap", "protocol", taken.at.t, _lost_update(taken, landed.t, replaced, applied))
     struck = _environment(agent, taken)
     if struck:
         return Blame("gap", "environment", taken.at.t, f"{what}, and {struck}")
     return Blame("violation", "agent", taken.at.t, f"{what}, and was neither applied nor logged")
+
+
+def _emptied(agent: Agent, post: Post) -> bool:
+    """Whether a power failure fell between a post's start and its coming to the name, where it never was whole."""
+    begun = post.begun
+    if begun is None or post.completed is not None:
+        return False
+    return any(
+        life.cause == "power" and life.end is not None and post.planned < life.end < begun for life in agent.lives
+    )
 
 
 def _never_consumed(post: Post, landed: int) -> Blame:
