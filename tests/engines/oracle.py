@@ -16,7 +16,9 @@ from fleetbeat.scenario.model import Scenario
 
 
 class EveryBeat:
-    """The next beat is the next one."""
+    """The next beat is the next one, and every step goes through SimPy's queue."""
+
+    leaps = False
 
     def next(self, agent: Agent, cadence: Cadence, origin_ns: int, played: Played) -> Any:
         number = played.beat + 1

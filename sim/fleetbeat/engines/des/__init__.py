@@ -51,7 +51,9 @@ def run(
     world.watch = Watch(world)
     waves = {rollout_id(rollout): resolve_waves(rollout, specs) for rollout in scenario.rollouts}
     world.recorder.head = head(scenario, "des", specs, manifests, world.injector, world.bodies, waves)
-    start_all(world, pace or Dozing())
+    walk = pace or Dozing()
+    world.clock.leaps = walk.leaps
+    start_all(world, walk)
     digests = {record["rollout"]: record["body"] for record in world.recorder.head if record.kind == "rollout"}
     for rollout in scenario.rollouts:
         name = rollout_id(rollout)

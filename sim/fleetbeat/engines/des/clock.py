@@ -23,6 +23,8 @@ _SIMPYS = (Tie(Hashed(0), Step("simpy"), -2), Tie(Hashed(0), Step("simpy"), -1))
 class Clock(simpy.Environment):
     """Virtual time in integer nanoseconds."""
 
+    #: Whether `jump` may move time on past SimPy's queue.
+    leaps = True
     _alone = False
 
     def step(self) -> None:
@@ -42,7 +44,7 @@ class Clock(simpy.Environment):
 
         Saves a process the way through the queue. Only while it handles an instant of its own; nobody else notices.
         """
-        if self._alone and self._queue[0][0] > at_ns:
+        if self.leaps and self._alone and self._queue[0][0] > at_ns:
             self._now = at_ns
             return True
         return False

@@ -97,6 +97,8 @@ def sleep(world: World, series: Series, names: tuple[str, ...], hit: int | None)
 class Dozing:
     """The pace of an agent that skips idle beats."""
 
+    leaps = True
+
     def next(self, agent: Agent, cadence: Cadence, origin_ns: int, played: Played) -> Wait:
         trace = played.idle
         if trace is None or not trace.steady or not cadence.leaves_room_for(sum(trace.lasting)):

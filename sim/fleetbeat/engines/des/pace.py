@@ -12,6 +12,10 @@ if TYPE_CHECKING:
 
 
 class Pace(Protocol):
+    """`leaps`: may an actor that nobody waits beside move time on by itself, or does each step go through the queue?"""
+
+    leaps: bool
+
     def next(self, agent: Agent, cadence: Cadence, origin_ns: int, played: Played) -> Wait:
         """Returns (number, start in ns) of the next beat to play after `played`; may wait."""
         ...
