@@ -83,7 +83,7 @@ def _against_every_beat(agents: int, say: Say) -> float:
 
 @pytest.mark.slow
 def test_skipping_beats_is_9_times_as_fast_as_playing_them_at_1000_agents(say: Say) -> None:
-    """The aim is 20 and is not reached: 10 to 13 on a quiet machine. What is left is the price of the operations of beats
+    """The aim is 20 and is not reached: about 10 on a quiet machine. What is left is the price of the operations of beats
     that do something, about 25 us each; the plain loop pays it too."""
     assert _against_every_beat(1_000, say) >= 9
 
