@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from tests.cadence.heartbeats import JITTERS, NORMAL, SECOND, UNIFORM, Normal, heartbeat
 
 from fleetbeat.cadence import make_cadence
-from fleetbeat.cadence.vector import elapsed_array, phase_array, tick_array
+from fleetbeat.cadence.vector import elapsed_array, foresee, phase_array, tick_array
 from fleetbeat.cadence.waits_normal import BEATS
 from fleetbeat.chance.choices import Hashed
 from fleetbeat.chance.vector import actor_hashes
@@ -16,6 +16,7 @@ NAMES = ["a-0", "a-1", "web-7"]
 HASHES = actor_hashes(NAMES)
 beats = st.lists(st.integers(0, 4 * BEATS), min_size=1, max_size=4)
 drifts = st.sampled_from([0.0, 12.5, -800.0])
+seeds = st.integers(0, 2**64 - 1)
 phases = st.sampled_from(["random", "aligned", "splay"])
 
 
@@ -69,3 +70,33 @@ def test_what_has_no_form_on_arrays_is_refused():
         elapsed_array(heartbeat(Normal.model_construct(kind="normal", mean=-SECOND, sd=1)), 5, HASHES, 0, 7)
     with pytest.raises(ValueError, match="clock drift"):
         elapsed_array(heartbeat(), 5, HASHES, 0, 7, np.array([0.0, 2e6, 0.0]))
+
+
+@given(st.lists(st.integers(-SECOND, 3 * BEATS * SECOND), min_size=3, max_size=3), st.integers(0, SECOND), seeds)
+def test_what_is_foreseen_changes_no_answer(targets, work, seed):
+    def made():
+        return [make_cadence(heartbeat(NORMAL), Hashed(seed), name, 2) for name in NAMES]
+
+    known, alone = made(), made()
+    foresee(one.question(target, work, 3) for one, target in zip(known, targets, strict=True))
+    found = [one.reach(target, work, 3) for one, target in zip(known, targets, strict=True)]
+    assert found == [one.reach(target, work, 3) for one, target in zip(alone, targets, strict=True)]
+    assert [one.elapsed(k) for one, k in zip(known, found, strict=True)] == [
+        one.elapsed(k) for one, k in zip(made(), found, strict=True)
+    ]
+
+
+def test_what_is_foreseen_is_not_drawn_again(monkeypatch):
+    known = make_cadence(heartbeat(NORMAL), Hashed(7), "a-0", 0)
+    foresee([known.question(500 * SECOND, 10, 0)])
+    monkeypatch.setattr(Hashed, "bits", None)
+    assert 450 < known.reach(500 * SECOND, 10) < 550
+
+
+def test_other_jitters_are_left_alone():
+    drawn = make_cadence(heartbeat(UNIFORM), Hashed(7), "a-0", 0)
+    foresee([drawn.question(500 * SECOND, 10, 0)])
+    foresee([])
+    assert drawn.reach(500 * SECOND, 10) == make_cadence(heartbeat(UNIFORM), Hashed(7), "a-0", 0).reach(
+        500 * SECOND, 10
+    )

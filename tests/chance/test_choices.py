@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from fleetbeat.chance.choices import TIE, Hashed, Overrides, actor_hash, unit
 from fleetbeat.chance.step import Step
-from fleetbeat.chance.vector import actor_hashes, bits_array, uniform_array
+from fleetbeat.chance.vector import actor_hashes, bits_array, bits_of_steps, uniform_array
 
 STEP = Step("a-3/beat", 1, 77, "read", ".rules", 2)
 names = st.text(max_size=6)
@@ -202,3 +202,8 @@ def test_an_override_that_is_no_64_bits_is_refused(value):
         Overrides(bits={("s", STEP): value})
     with pytest.raises(ValueError, match=f"override of ties .* got {value}"):
         Overrides(ties={STEP: value})
+
+
+@given(seeds, names, st.lists(steps, max_size=5))
+def test_draws_for_many_steps_are_those_of_each(seed, stream, many):
+    assert bits_of_steps(seed, stream, many).tolist() == [Hashed(seed).bits(stream, step) for step in many]

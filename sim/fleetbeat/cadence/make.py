@@ -44,8 +44,14 @@ class FixedDelay:
         """
         if per_beat_ns < 0:
             raise ValueError(f"work of a beat: got {per_beat_ns} ns, expected at least 0")
-        needed = target_ns - self.phase_ns + _counted(first) * per_beat_ns
-        return max(first, self._waits.find(needed, per_beat_ns))
+        return max(first, self._waits.find(self._needed(target_ns, per_beat_ns, first), per_beat_ns))
+
+    def question(self, target_ns: int, per_beat_ns: int, first: int) -> tuple[Waits, int, int]:
+        """What `reach` would ask of the sums of waits: them, and what `find` is given (for `vector.foresee`)."""
+        return self._waits, self._needed(target_ns, per_beat_ns, first), per_beat_ns
+
+    def _needed(self, target_ns: int, per_beat_ns: int, first: int) -> int:
+        return target_ns - self.phase_ns + _counted(first) * per_beat_ns
 
     def leaves_room_for(self, work_ns: int) -> bool:
         """Whether every beat has time for this much work: always, since the wait starts when the work ends."""

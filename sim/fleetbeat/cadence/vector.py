@@ -7,6 +7,7 @@ empirical jitter has no form here: its sums must be walked in chunks, agent by a
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from math import sqrt
 from typing import Any
 
@@ -14,10 +15,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fleetbeat.cadence.clock import BLOCK, JITTER, PHASE, SPLIT, STREAM, clock_rate
-from fleetbeat.cadence.waits_normal import BEATS, DEPTH, HALVES, SPREADS
+from fleetbeat.cadence.waits_normal import BEATS, DEPTH, HALVES, SPREADS, NormalWaits
 from fleetbeat.chance.arithmetic_array import normal_quantile
 from fleetbeat.chance.spread_array import quantile_array
-from fleetbeat.chance.vector import uniform_array
+from fleetbeat.chance.vector import actor_hashes, uniform_array
 
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -67,6 +68,43 @@ def elapsed_array(
     )
     flat = _deviation(seed, names.reshape(-1), life.reshape(-1), k.reshape(-1), mean.reshape(-1), sd.reshape(-1))
     return phase + k * mean + flat.reshape(k.shape)
+
+
+def foresee(questions: Iterable[tuple[Any, int, int]]) -> None:
+    """Draws in one go what `find(needed, per_wait)` would draw one by one: (waits, needed ns, ns per wait) each.
+
+    Changes no answer. Waits other than `NormalWaits`, and questions beyond the first block, are left alone. Not for
+    choices with overrides.
+    """
+    asked = [q for q in questions if type(q[0]) is NormalWaits]
+    if not asked:
+        return
+    waits = [q[0] for q in asked]
+    seed = waits[0].seed
+    names, life = actor_hashes(w.agent for w in waits), np.array([w.life for w in waits])
+    mean, sd = np.array([w.mean_ns for w in waits]), np.array([w.sd_ns for w in waits])
+    needed, per_wait = np.array([q[1] for q in asked]), np.array([q[2] for q in asked])
+    z = normal_quantile(uniform_array(seed, STREAM, names, life, 0, BLOCK))
+    whole = np.maximum(np.rint(sd * sqrt(BEATS) * z).astype(np.int64), BEATS * (1 - mean))
+    for w, drawn in zip(waits, whole.tolist(), strict=True):
+        w.keep_block(drawn)
+    each, node = mean + per_wait, np.zeros(len(waits), dtype=np.int64)
+    deviation, position = node.copy(), node.copy()
+    inside = (needed > 0) & (needed <= whole + BEATS * each)
+    for depth in range(DEPTH):
+        half = HALVES[depth]
+        z = normal_quantile(uniform_array(seed, STREAM, names, life, node, SPLIT, "", depth))
+        least = half * (1 - mean)
+        drawn = np.rint((sd * SPREADS[depth]) * z).astype(np.int64)
+        left = np.maximum(least, np.minimum((whole >> 1) + drawn, whole - least))
+        for w, at, value, good in zip(waits, node.tolist(), left.tolist(), inside.tolist(), strict=True):
+            if good:
+                w.keep(depth, at, value)
+        right = deviation + left + (position + half) * each < needed
+        deviation += np.where(right, left, 0)
+        whole = np.where(right, whole - left, left)
+        position += np.where(right, half, 0)
+        node += node + right
 
 
 def _deviation(

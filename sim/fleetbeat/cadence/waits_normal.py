@@ -36,21 +36,35 @@ KEPT = 512
 class NormalWaits:
     """Waits with this mean (at least 1 ns) and standard deviation. Halves drawn are kept, a few hundred."""
 
-    __slots__ = ("_agent", "_choices", "_kept", "_life", "_scales", "_sd_ns", "_starts", "mean_ns")
+    __slots__ = (
+        "_choices",
+        "_found",
+        "_found_total",
+        "_kept",
+        "_scales",
+        "_starts",
+        "agent",
+        "life",
+        "mean_ns",
+        "sd_ns",
+    )
 
     def __init__(self, mean_ns: int, sd_ns: float, choices: Choices, agent: str, life: int) -> None:
         if mean_ns < 1:
             raise ValueError(f"heartbeat of {agent}: mean wait: got {mean_ns} ns, expected at least 1")
         self.mean_ns = mean_ns
-        self._sd_ns = sd_ns
+        self.sd_ns = sd_ns
         self._scales = tuple(sd_ns * s for s in SPREADS)
         self._choices = choices
-        self._agent = agent
-        self._life = life
+        self.agent = agent
+        self.life = life
         self._starts = [0]  # total deviation at the start of each block known
         self._kept: dict[int, int] = {}
+        self._found, self._found_total = -1, 0  # the last place that `find` came to, which is asked for next
 
     def total(self, k: int) -> int:
+        if k == self._found:
+            return self._found_total
         node, rest = divmod(k, BEATS)
         total = self._start(node) + k * self.mean_ns
         if not rest:
@@ -95,14 +109,31 @@ class NormalWaits:
                 whole -= left
                 position += half
                 node += node + 1
+        self._found = position
+        self._found_total = deviation + position * self.mean_ns
         return position + 1
+
+    @property
+    def seed(self) -> int:
+        return self._choices.seed
+
+    def keep_block(self, total: int) -> None:
+        """Takes the first block's total deviation, which somebody else drew (`vector.foresee`)."""
+        if len(self._starts) == 1:
+            self._starts.append(total)
+
+    def keep(self, depth: int, node: int, left: int) -> None:
+        """Takes a half that somebody else drew (`vector.foresee`)."""
+        if len(self._kept) >= KEPT:
+            self._kept.clear()
+        self._kept[node * DEPTH + depth] = left
 
     def _start(self, block: int) -> int:
         """Total deviation of all waits before this block."""
         starts = self._starts
         while len(starts) <= block:
-            z = self._normal(Step(self._agent, self._life, len(starts) - 1, BLOCK))
-            drawn = round(self._sd_ns * BLOCK_SPREAD * z)
+            z = self._normal(Step(self.agent, self.life, len(starts) - 1, BLOCK))
+            drawn = round(self.sd_ns * BLOCK_SPREAD * z)
             starts.append(starts[-1] + max(drawn, BEATS * (1 - self.mean_ns)))
         return starts[block]
 
@@ -113,12 +144,10 @@ class NormalWaits:
         known = kept.get(key)
         if known is not None:
             return known
-        z = self._normal(Step(self._agent, self._life, node, SPLIT, "", depth))
+        z = self._normal(Step(self.agent, self.life, node, SPLIT, "", depth))
         least = HALVES[depth] * (1 - self.mean_ns)
         left = max(least, min((whole >> 1) + round(self._scales[depth] * z), whole - least))
-        if len(kept) >= KEPT:
-            kept.clear()
-        kept[key] = left
+        self.keep(depth, node, left)
         return left
 
     def _normal(self, step: Step) -> float:

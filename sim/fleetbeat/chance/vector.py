@@ -5,13 +5,14 @@ Lanes are worked through in slices that stay in the processor's cache.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fleetbeat.chance import philox
 from fleetbeat.chance.choices import actor_hash, stream_key
+from fleetbeat.chance.step import Step
 
 Words = NDArray[np.uint64]
 SLICE = 1 << 14
@@ -55,6 +56,24 @@ def bits_array(
     return result
 
 
+def bits_of_steps(seed: int, stream: str, steps: Sequence[Step]) -> Words:
+    """64 bits for each step: its kind of operation and path may differ from lane to lane.
+
+    Raises ValueError for a life or nth beyond 65535 or an episode beyond 2**32 - 1, as the scalar draw does.
+    """
+    named = [stream_key(seed, stream, step.operation, step.path) for step in steps]
+    key0, key1 = np.array(named, np.uint64).reshape(-1, 2).T.copy()
+    keys: list[Words] = []
+    for _ in range(philox.ROUNDS):
+        keys += (key0, key1)
+        key0, key1 = (key0 + np.uint64(philox.WEYL_0)) & _MASK, (key1 + np.uint64(philox.WEYL_1)) & _MASK
+    who = actor_hashes(step.actor for step in steps)
+    life, episode, nth = np.array([(step.life, step.episode, step.nth) for step in steps], np.int64).reshape(-1, 3).T
+    tail = _words("life", life, 16) << _16 | _words("nth", nth, 16)
+    w0, w1 = philox_words(who & _MASK, who >> _32, _words("episode", episode, 32), tail, keys)[:2]
+    return w1 << _32 | w0
+
+
 def uniform_array(
     seed: int,
     stream: str,
@@ -78,7 +97,7 @@ def unit_array(bits: Words) -> NDArray[np.float64]:
 
 
 def philox_words(
-    c0: Words, c1: Words, c2: Words, c3: Words, keys: list[np.uint64]
+    c0: Words, c1: Words, c2: Words, c3: Words, keys: Sequence[np.uint64 | Words]
 ) -> tuple[Words, Words, Words, Words]:
     """Ten rounds over lanes of 32-bit words held in uint64 arrays, which are overwritten. All four output words."""
     p, q = np.empty_like(c0), np.empty_like(c0)

@@ -146,7 +146,10 @@ def carry_out(
             body.die(when, outcome)
             raise Died
     try:
-        answer = _perform(world, body, op, path, when, outcome, trace)
+        if outcome is None:
+            answer = _apply(world, body, op, path, when, trace)
+        else:
+            answer = _perform(world, body, op, path, when, outcome, trace)
     except WouldBlock as error:
         raise RuntimeError(
             f"{step}: lock {error} is held; locks are waited for before an operation takes effect"
@@ -160,9 +163,16 @@ def carry_out(
         _record_op(world, body, when, trace, step, name, 0)
         _die_after(body, when, outcome)
         raise
-    size = len(answer) if step.operation == "read" else answer if step.operation == "write" else 0
-    _record_op(world, body, when, trace, step, "ok", size, _whole_signal(world, when, trace, step, answer))
-    _die_after(body, when, outcome)
+    size, read = 0, None
+    if step.operation == "read":
+        size = len(answer)
+        if step.path == ".rules":
+            read = _whole_signal(world, when, trace, answer)
+    elif step.operation == "write":
+        size = answer
+    _record_op(world, body, when, trace, step, "ok", size, read)
+    if outcome is not None:
+        _die_after(body, when, outcome)
     return answer
 
 
@@ -172,12 +182,12 @@ def _die_after(body: Player, when: When, outcome: Outcome | None) -> None:
         raise Died
 
 
-def _perform(world: Stage, body: Player, op: Op, path: str, when: When, outcome: Outcome | None, trace: Trace) -> Any:
-    error = outcome.error if outcome else None
+def _perform(world: Stage, body: Player, op: Op, path: str, when: When, outcome: Outcome, trace: Trace) -> Any:
+    error = outcome.error
     if isinstance(op, Close) and error is not None:
         _apply(world, body, op, path, when, trace)  # close(2) gives the handle back even where it reports an error
         raise _failure(error, path)
-    if error is not None and outcome is not None and outcome.effect != "after":
+    if error is not None and outcome.effect != "after":
         if outcome.effect == "partial":
             _half(world, body, op, path, when, trace)
         raise _failure(error, path)
@@ -191,12 +201,19 @@ def _perform(world: Stage, body: Player, op: Op, path: str, when: When, outcome:
 
 def _apply(world: Stage, body: Player, op: Op, path: str, when: When, trace: Trace) -> Any:
     answer = body.perform(op, when)
-    if KIND[type(op)] not in LOOKING and not (type(op) is Open and op.mode in ("r", "d")):
+    kind = type(op)
+    if kind in _QUIET or (kind is Open and op.mode in ("r", "d")):  # type: ignore[union-attr]
+        return answer
+    if kind is not Close:
         trace.changed = True
-    if type(op) is Emit:
-        trace.logged_error = trace.logged_error or op.event.endswith("_error")
+    if kind is Emit and op.event.endswith("_error"):  # type: ignore[union-attr]
+        trace.logged_error = True
     world.watch.after(when, body, op, path, answer)
     return answer
+
+
+#: Operations that look, and of which nothing can be seen outside. Closing looks, and shows that a flush is over.
+_QUIET = frozenset(kind for kind, name in KIND.items() if name in LOOKING and kind is not Close)
 
 
 def _half(world: Stage, body: Player, op: Op, path: str, when: When, trace: Trace) -> None:
@@ -214,10 +231,8 @@ def _failure(number: int, path: str) -> OSError:
     return OSError(number, os.strerror(number), path)
 
 
-def _whole_signal(world: Stage, when: When, trace: Trace, step: Step, answer: Any) -> str | None:
+def _whole_signal(world: Stage, when: When, trace: Trace, answer: bytes) -> str | None:
     """The digest of what an episode read of the signal, once it came to the end; only to explain."""
-    if step.operation != "read" or step.path != ".rules":
-        return None
     if answer:
         trace.read += answer
         return None
@@ -227,14 +242,15 @@ def _whole_signal(world: Stage, when: When, trace: Trace, step: Step, answer: An
 def _record_op(
     world: Stage, body: Player, when: When, trace: Trace, step: Step, result: str, size: int, read: str | None = None
 ) -> None:
+    _, _, _, operation, path, nth = step
     fields: Mapping[str, Any] = {
         "agent": body.agent,
         "life": body.life,
         "episode": trace.episode,
         "role": trace.role,
-        "operation": step.operation,
-        "path": step.path,
-        "nth": step.nth,
+        "operation": operation,
+        "path": path,
+        "nth": nth,
         "result": result,
         "size": size,
         "body": read,

@@ -7,11 +7,13 @@ when two records of different steps share a nanosecond.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import sys
+from collections.abc import Mapping, Sequence
 from functools import total_ordering
+from operator import itemgetter
 from typing import Any
 
-from fleetbeat.chance.choices import Choices
+from fleetbeat.chance.choices import TIE, Hashed
 from fleetbeat.chance.step import Step
 from fleetbeat.history.records import Record
 
@@ -22,7 +24,7 @@ class Tie:
 
     __slots__ = ("choices", "step", "value")
 
-    def __init__(self, choices: Choices, step: Step, value: int | None = None) -> None:
+    def __init__(self, choices: Hashed, step: Step, value: int | None = None) -> None:
         self.choices = choices
         self.step = step
         self.value = value
@@ -47,9 +49,55 @@ class Tie:
         return hash(self.step)
 
 
+def draw_all(ties: Sequence[Tie]) -> None:
+    """Draws these ties, if they are not yet: many in one go, to the same bits."""
+    missing = [tie for tie in ties if tie.value is None]
+    if len(missing) < MANY or "numpy" not in sys.modules or missing[0].choices.overrides.ties:
+        for tie in missing:
+            tie.drawn()
+        return
+    from fleetbeat.chance.vector import bits_of_steps
+
+    values = bits_of_steps(missing[0].choices.seed, TIE, [tie.step for tie in missing])
+    for tie, value in zip(missing, values.tolist(), strict=True):
+        tie.value = value
+
+
 #: An instant in the one order of a run: nanoseconds, then tie.
 When = tuple[int, Tie]
 Row = tuple[int, Tie, int, Record]
+
+
+#: So many ties are worth NumPy, if somebody has imported it; whoever knows that there will be tens of thousands does.
+MANY = 100
+
+_time = itemgetter(0)
+_number = itemgetter(2)
+
+
+def _place(row: Row) -> tuple[int, Step, int]:
+    return row[1].drawn(), row[1].step, row[2]
+
+
+def _settle_ties(rows: list[Row]) -> None:
+    """Puts rows that are sorted by time in their order: those of one instant by tie, step, and order of recording."""
+    shared: list[tuple[int, int]] = []
+    first = 0
+    for index in range(1, len(rows) + 1):
+        if index == len(rows) or rows[index][0] != rows[first][0]:
+            if index - first > 1:
+                shared.append((first, index))
+            first = index
+    apart: list[tuple[int, int]] = []
+    for a, b in shared:
+        tie = rows[a][1]
+        if all(rows[i][1] is tie for i in range(a + 1, b)):
+            rows[a:b] = sorted(rows[a:b], key=_number)
+        else:
+            apart.append((a, b))
+    draw_all([rows[i][1] for a, b in apart for i in range(a, b)])
+    for a, b in apart:
+        rows[a:b] = sorted(rows[a:b], key=_place)
 
 
 class Recorder:
@@ -62,19 +110,28 @@ class Recorder:
 
     def row(self, when: When, actor: str, kind: str, fields: Mapping[str, Any]) -> Row:
         """A record with its place; the caller keeps it back, or hands it to `keep`."""
-        self._count += 1
-        return (when[0], when[1], self._count, Record(when[0], actor, kind, fields))
+        self._count = count = self._count + 1
+        at_ns, tie = when
+        return (at_ns, tie, count, Record(at_ns, actor, kind, fields))
 
     def keep(self, rows: list[Row]) -> None:
         self._rows.extend(rows)
 
+    def keep_one(self, row: Row) -> None:
+        self._rows.append(row)
+
     def add(self, when: When, actor: str, kind: str, /, **fields: Any) -> None:
         self._rows.append(self.row(when, actor, kind, fields))
+
+    def latest(self) -> int:
+        """The time of the last record so far, in ns; 0 if there is none."""
+        return max((row[0] for row in self._rows), default=0)
 
     def history(self, end_ns: int, reason: str) -> list[Record]:
         """All records in order; the recorder lets go of what it kept to order them."""
         rows, self._rows = self._rows, []
-        rows.sort()
+        rows.sort(key=_time)
+        _settle_ties(rows)
         records = self.head + [row[3] for row in rows]
         records.append(Record(end_ns, "harness", "end", {"reason": reason}))
         return records

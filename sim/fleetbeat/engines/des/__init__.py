@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from importlib import import_module
 
 from fleetbeat.chance.choices import Overrides
 from fleetbeat.chance.step import Step
 from fleetbeat.engines.des.doze import Dozing
+from fleetbeat.engines.des.lanes import lanes_of
 from fleetbeat.engines.des.lifecycle import start_all
 from fleetbeat.engines.des.operator import roll_out
 from fleetbeat.engines.des.pace import Pace
@@ -27,6 +29,8 @@ from fleetbeat.scenario.resolve import waves as resolve_waves
 
 #: How often progress is told, in ns of virtual time: a hundredth of the run.
 _TICKS = 100
+#: So many posts share instants often enough that drawing ties in one go is worth the import of NumPy.
+_MANY_POSTS = 2_000
 
 
 def run(
@@ -53,29 +57,41 @@ def run(
     world.recorder.head = head(scenario, "des", specs, manifests, world.injector, world.bodies, waves)
     walk = pace or Dozing()
     world.clock.leaps = walk.leaps
+    world.lanes = lanes_of(scenario, specs, world.named) if walk.leaps else None
+    if len(specs) * len(scenario.rollouts) >= _MANY_POSTS:
+        import_module("numpy")
     start_all(world, walk)
-    digests = {record["rollout"]: record["body"] for record in world.recorder.head if record.kind == "rollout"}
+    if walk.leaps:
+        world.foresee_first_beats()
+    digests = {
+        str(record["rollout"]): str(record["body"]) for record in world.recorder.head if record.kind == "rollout"
+    }
     for rollout in scenario.rollouts:
         name = rollout_id(rollout)
         world.start(roll_out(world, rollout, name, waves[name], digests[name]))
     reason = "duration"
-    with _few_collections():
+    with _no_collections():
         try:
             _run(world, progress)
         except KeyboardInterrupt:
             reason = "interrupted"
+            with suppress(KeyboardInterrupt):
+                _level(world)
         return _finish(world, reason)
 
 
 @contextmanager
-def _few_collections() -> Iterator[None]:
+def _no_collections() -> Iterator[None]:
     """A run makes records by the hundred thousand and hardly a cycle: looking for cycles often took two fifths of it."""
-    before = gc.get_threshold()
-    gc.set_threshold(500_000, 20, 20)
+    before = gc.isenabled()
+    gc.disable()
     try:
         yield
     finally:
-        gc.set_threshold(*before)
+        gc.freeze()  # what was made is old now; else it would be looked through at once
+        gc.unfreeze()
+        if before:
+            gc.enable()
 
 
 def _run(world: World, progress: Callable[[int], None] | None) -> None:
@@ -90,9 +106,20 @@ def _run(world: World, progress: Callable[[int], None] | None) -> None:
             progress(until)
 
 
+def _level(world: World) -> None:
+    """Plays on until everybody is where the one is who acted furthest ahead of the clock."""
+    if world.lanes is not None:
+        furthest = max((agent.heartbeat.at[0] for agent in world.agents.values() if agent.heartbeat), default=0)
+        furthest = max(furthest, world.recorder.latest())
+        world.lanes.end(furthest)
+        if furthest >= world.now:
+            world.clock.run(until=furthest + 1)
+
+
 def _finish(world: World, reason: str) -> list[Record]:
     """Wakes the sleepers for the last time, and writes what is under way."""
     end = (world.now, Tie(world.choices, Step(""), -1))
+    world.foresee(world.now + 1, world.agents)
     world.rouse_all(end)
     world.clock.settle()
     for agent in world.agents.values():
@@ -102,4 +129,5 @@ def _finish(world: World, reason: str) -> list[Record]:
         world.recorder.add(end, "harness", "hold.unmet", step=str(step), until=str(world.unmet[step]))
     for choice in world.never_came():
         world.recorder.add(end, "harness", "choice.unmet", choice=choice)
+    world.tell_bodies()
     return world.recorder.history(end[0], reason)

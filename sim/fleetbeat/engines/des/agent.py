@@ -8,11 +8,12 @@ from typing import Any
 
 import simpy
 
-from fleetbeat.cadence import make_cadence
+from fleetbeat.cadence import Cadence, make_cadence
 from fleetbeat.chance.spread import draw
 from fleetbeat.chance.step import Step
 from fleetbeat.engines.des.body import Shell, Thread
 from fleetbeat.engines.des.drive import Escaped, Latencies, Runaway, drive
+from fleetbeat.engines.des.lanes import NEVER
 from fleetbeat.engines.des.pace import Pace
 from fleetbeat.engines.des.spans import Idle, Spans
 from fleetbeat.engines.des.world import Wait, World
@@ -54,6 +55,7 @@ class Agent:
         self.playing: list[tuple[Trace, Episode]] = []
         self.thread_free: simpy.Event | None = None
         self._between: simpy.Event | None = None
+        self.first_cadence = self._cadence(0)
 
     @property
     def alive(self) -> bool:
@@ -62,6 +64,10 @@ class Agent:
     @property
     def runnable(self) -> bool:
         return self.suspended == 0
+
+    def _cadence(self, life: int) -> Cadence:
+        world, spec = self.world, self.spec
+        return make_cadence(spec.heartbeat, world.choices, spec.name, life, world.hosts[spec.host].clock_ppm)
 
     # --- a life ---
 
@@ -76,6 +82,8 @@ class Agent:
         self.thread_free = None
         self.spans = Spans(world.recorder, spec.name, self.life)
         self.heartbeat = Thread(self, self.shell, "beat", self.life)
+        if world.lanes is not None:
+            world.lanes.waits(self.heartbeat, NEVER)  # it begins when the boot is over, in the same process
         world.recorder.add(when, spec.name, "life.begin", agent=spec.name, life=self.life)
         world.start(self._beats(self.shell, self.heartbeat, self.spans, self.life))
 
@@ -86,8 +94,7 @@ class Agent:
         if not shell.alive or not (yield from self.rebuild("boot", when, beside=False)):
             return
         origin = world.now
-        ppm = world.hosts[self.spec.host].clock_ppm
-        cadence = make_cadence(self.spec.heartbeat, world.choices, self.spec.name, life, ppm)
+        cadence = self.first_cadence if life == 0 else self._cadence(life)
         number = 0
         if cadence.mode == "fixed-delay":
             start = origin + max(1, cadence.elapsed(0))
@@ -112,6 +119,10 @@ class Agent:
         if thread.caught_up is not None and when < thread.caught_up:
             return when
         at = max(start, world.soonest(thread.caught_up))
+        if world.lanes is not None:
+            if (thread.caught_up is None or thread.caught_up[0] < at) and at < world.lanes.limit(thread):
+                return (at, tie)
+            world.lanes.waits(thread, at)
         if not world.clock.jump(at):
             yield world.clock.instant(at, tie)
         while shell.alive:
@@ -200,6 +211,7 @@ class Agent:
         number = self.rebuilds
         self.rebuilds += 1
         thread = Thread(self, shell, "rebuild", life)
+        thread.waits_for_clock = True  # the beats are counted from its end
         thread.holder = f"{thread.actor}.{number}"
         name = self.spec.name
         world.recorder.add(when, thread.actor, "rebuild.begin", agent=name, life=life, rebuild=number, cause=cause)
@@ -216,6 +228,8 @@ class Agent:
             return False
         except (Escaped, OSError, Runaway) as error:
             outcome = f"ended: {_words(error)}"
+        if world.lanes is not None:
+            world.lanes.leave(thread)
         at = (trace.end, trace.last or when[1])
         fields = {"agent": name, "life": life, "rebuild": number}
         world.recorder.add(at, thread.actor, "rebuild.end", **fields, outcome=outcome.split(":")[0])

@@ -8,15 +8,12 @@ import simpy
 
 from fleetbeat.engines.des.drive import Latencies
 from fleetbeat.engines.des.world import World
-from fleetbeat.engines.effects import Trace, path_of
+from fleetbeat.engines.effects import Trace
 from fleetbeat.engines.recorder import Row, When
 from fleetbeat.files.memory import MemoryProcess
 from fleetbeat.protocol.faults import Outcome
-from fleetbeat.protocol.process import Process
-from fleetbeat.protocol.vocabulary import (
-    Lock,
-    Op,
-)
+from fleetbeat.protocol.process import PERFORM, Process
+from fleetbeat.protocol.vocabulary import Emit, Lock, Op
 
 if TYPE_CHECKING:
     from fleetbeat.engines.des.agent import Agent
@@ -61,6 +58,9 @@ class Shell:
 class Body:
     """One actor of a process. `agent` is whose directory is home to it; for an operator, its target."""
 
+    #: Whether it must let the clock catch up when an episode is over.
+    waits_for_clock = True
+
     def __init__(
         self,
         shell: Shell,
@@ -73,6 +73,8 @@ class Body:
         operator: str = "",
     ) -> None:
         self.shell = shell
+        self.process: Process = shell.process
+        self._recorder = shell.world.recorder
         self.actor = actor
         #: Who holds the locks that it takes: rebuilds may overlap, and are one actor.
         self.holder = actor
@@ -85,7 +87,9 @@ class Body:
         self.at: When = (0, shell.world.tie_of_start)
         self.caught_up: When | None = None
         self.thread_blocked_until = 0
-        self._prefix = home + "/"
+        #: Whether its last operation took effect before the clock came there (`lanes`).
+        self.ahead = False
+        self.prefix = home + "/"
 
     @property
     def alive(self) -> bool:
@@ -96,21 +100,14 @@ class Body:
         return self.shell.files
 
     @property
-    def process(self) -> Process:
-        return self.shell.process
-
-    @property
     def blocked_until(self) -> int:
         return max(self.shell.blocked_until, self.thread_blocked_until)
 
     def stand_still(self, until_ns: int) -> None:
         self.shell.blocked_until = max(self.shell.blocked_until, until_ns)
 
-    def path_of(self, op: Op) -> str:
-        return path_of(op, self.shell.world.files, self.home)
-
     def relative(self, path: str) -> str:
-        return path[len(self._prefix) :] if path.startswith(self._prefix) else path
+        return path[len(self.prefix) :] if path.startswith(self.prefix) else path
 
     def lock_name(self, name: str) -> str:
         return f"lock:{self.agent}:{name}"
@@ -119,16 +116,18 @@ class Body:
         return self.shell.lock_held(name, self.holder)
 
     def perform(self, op: Op, when: When) -> Any:
-        answer = self.shell.process.perform(op, self.holder, self.shell.world.host_seconds(self.agent, when[0]))
-        if isinstance(op, Lock) and not op.hold:
-            self.shell.released(op.name)
+        kind = type(op)
+        now_s = self.shell.world.host_seconds(self.agent, when[0]) if kind is Emit else 0.0
+        answer = PERFORM[kind](self.process, op, self.holder, now_s)
+        if kind is Lock and not op.hold:  # type: ignore[union-attr]
+            self.shell.released(op.name)  # type: ignore[union-attr]
         return answer
 
     def keep(self, trace: Trace, row: Row) -> None:
         if trace.role in HELD_BACK:
             trace.rows.append(row)
         else:
-            self.shell.world.recorder.keep([row])
+            self._recorder.keep_one(row)
 
     def die(self, when: When, outcome: Outcome) -> None:
         """A fault ends this actor's process."""
@@ -137,6 +136,8 @@ class Body:
 
 class Thread(Body):
     """A thread of an agent's process: its heartbeat, or a rebuild beside it."""
+
+    waits_for_clock = False
 
     def __init__(self, owner: Agent, shell: Shell, name: str, life: int) -> None:
         spec = owner.spec

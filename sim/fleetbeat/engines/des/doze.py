@@ -12,12 +12,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import simpy
 
 from fleetbeat.cadence import Cadence
 from fleetbeat.chance.step import Step
 from fleetbeat.engines.des.agent import Agent, Played, begin_step
+from fleetbeat.engines.des.body import Body
+from fleetbeat.engines.des.lanes import NEVER
 from fleetbeat.engines.des.pace import following
 from fleetbeat.engines.des.spans import Idle
 from fleetbeat.engines.des.world import Wait, World
@@ -37,6 +40,8 @@ class Series:
     start_of: Callable[[int], int]
     reach: Callable[[int], int]
     begin: Callable[[int], Step]
+    #: What `reach(t)` asks of sums of waits, if it does (see `cadence.vector.foresee`).
+    question: Callable[[int], tuple[Any, int, int]] | None = None
 
     @property
     def work_ns(self) -> int:
@@ -64,8 +69,9 @@ class Series:
 class Doze:
     """One sleep. `when` is the place in the order at which it was roused, None while it lasts."""
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: World, series: Series) -> None:
         self.world = world
+        self.series = series
         self.event: simpy.Event = world.clock.event()
         self.when: When | None = None
 
@@ -75,15 +81,19 @@ class Doze:
             self.event.succeed()
 
 
-def sleep(world: World, series: Series, names: tuple[str, ...], hit: int | None) -> Wait:
+def sleep(world: World, body: Body, series: Series, names: tuple[str, ...], hit: int | None) -> Wait:
     """Sleeps until roused, or until episode `hit` begins; returns (first episode to play, place to catch up to or None).
 
     Episodes after `series.done` and before the one returned were idle.
     """
-    doze = Doze(world)
+    doze = Doze(world, series)
     world.doze(doze, names)
     alarm = world.clock.event() if hit is None else world.clock.timeout(max(0, series.start_of(hit) - 1 - world.now))
+    if world.lanes is not None:
+        world.lanes.waits(body, NEVER if hit is None else series.start_of(hit) - 1)
     yield world.clock.any_of([doze.event, alarm]) if hit is not None else doze.event
+    if world.lanes is not None:
+        world.lanes.waits(body, world.now)
     world.wakes(doze, names)
     if doze.when is None:
         assert hit is not None
@@ -114,7 +124,7 @@ class Dozing:
         assert spans is not None
         generation = agent.generation
         hit = self._next_hit(agent, series, played)
-        number, caught_up = yield from sleep(world, series, names, hit)
+        number, caught_up = yield from sleep(world, thread, series, names, hit)
         thread.caught_up = caught_up
         if number - 1 > series.done:
             first, last = series.done + 1, number - 1
@@ -153,6 +163,7 @@ def _series(agent: Agent, cadence: Cadence, origin: int, played: Played, trace: 
     thread = agent.heartbeat
     assert thread is not None
     done = beat
+    question = None
     if cadence.mode == "fixed-delay":
         before = cadence.elapsed(beat)
 
@@ -161,6 +172,9 @@ def _series(agent: Agent, cadence: Cadence, origin: int, played: Played, trace: 
 
         def reach(at_ns: int) -> int:
             return cadence.reach(at_ns - end + before, work, beat + 1)
+
+        def question(at_ns: int) -> tuple[Any, int, int]:
+            return cadence.question(at_ns - end + before, work, beat + 1)
     else:
         done = following(cadence, origin, beat, end)[0] - 1
 
@@ -170,4 +184,4 @@ def _series(agent: Agent, cadence: Cadence, origin: int, played: Played, trace: 
         def reach(at_ns: int) -> int:
             return cadence.reach(at_ns - origin, 0, done + 1)
 
-    return Series(done, trace, start_of, reach, lambda number: begin_step(thread, number))
+    return Series(done, trace, start_of, reach, lambda number: begin_step(thread, number), question)

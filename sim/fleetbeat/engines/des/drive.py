@@ -7,7 +7,6 @@ place in the order at which it was roused.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +15,7 @@ import simpy
 from fleetbeat.chance.spread import draw, is_constant
 from fleetbeat.chance.step import Step
 from fleetbeat.engines.des.world import Wait, World
-from fleetbeat.engines.effects import Died, Trace, carry_out
+from fleetbeat.engines.effects import Died, Trace, carry_out, path_of
 from fleetbeat.engines.injector import Looked
 from fleetbeat.engines.programs import ProgramError
 from fleetbeat.engines.recorder import Tie
@@ -39,6 +38,8 @@ from fleetbeat.scenario.model import Latency
 if TYPE_CHECKING:
     from fleetbeat.engines.des.body import Body
 
+
+_new: Callable[..., Any] = tuple.__new__
 
 #: An episode that makes more operations than this is taken for one that never ends.
 MOST_OPERATIONS = 100_000
@@ -63,19 +64,18 @@ class Latencies:
     """How long each kind of operation takes, in ns, from a scenario's `Latency`."""
 
     def __init__(self, model: Latency) -> None:
-        self._fixed: dict[str, int] = {"lock": 0, "section": 0, "compose": 0, "stat": model.stat, "list": model.list}
+        #: Kind of operation -> ns, at least 1, for those that always take as long.
+        self.fixed = {"lock": 1, "section": 1, "compose": 1, "stat": max(1, model.stat), "list": max(1, model.list)}
         self._drawn: dict[str, Any] = {}
         for kind in ("open", "read", "write", "truncate", "close", "rename", "unlink", "mkdir", "sync", "emit"):
             spread = getattr(model, kind)
             if is_constant(spread):
-                self._fixed[kind] = spread.value
+                self.fixed[kind] = max(1, spread.value)
             else:
                 self._drawn[kind] = spread
 
     def of(self, op: Op, step: Step, world: World) -> int:
-        fixed = self._fixed.get(step.operation)
-        if fixed is not None:
-            return max(1, fixed)
+        """For an operation that is not in `fixed`."""
         if isinstance(op, Sleep):
             return max(1, op.duration_ns)
         return max(1, draw(self._drawn[step.operation], world.choices, "latency", step))
@@ -96,6 +96,16 @@ def drive(world: World, body: Body, episode: Episode, trace: Trace) -> Wait:
         )
     start = trace.start[0]
     trace.end = start
+    lanes = world.lanes
+    made = 0
+    fixed, prefix = body.latencies.fixed, body.prefix
+    injector = world.injector
+    faulty = bool(injector.rules)
+    actor, life, number = body.actor, body.life, trace.episode
+    limit = alone = 0
+    if lanes is not None and (body.caught_up is None or body.caught_up[0] < start):
+        limit, alone = lanes.limit(body), lanes.is_alone(body)
+    files, home = world.files, body.home
     counts: dict[tuple[str, str], int] = {}
     answer: Any = None
     failure: BaseException | None = None
@@ -103,8 +113,12 @@ def drive(world: World, body: Body, episode: Episode, trace: Trace) -> Wait:
         try:
             op = episode.throw(failure) if failure is not None else episode.send(answer)
         except StopIteration as stop:
+            if body.ahead:
+                yield from _catch_up_with(world, body)
             return stop.value
         except OSError:
+            if body.ahead:
+                yield from _catch_up_with(world, body)
             raise
         except (Exception, SystemExit, KeyboardInterrupt) as error:
             raise Escaped(error) from error
@@ -113,22 +127,36 @@ def drive(world: World, body: Body, episode: Episode, trace: Trace) -> Wait:
         kind = KIND.get(type(op), "")
         if not kind:
             raise ProgramError(f"{body.actor}: {trace.role} {trace.episode}: got {op!r:.80}, expected an operation")
-        if len(trace.looked) >= MOST_OPERATIONS:
+        made += 1
+        if made > MOST_OPERATIONS:
             close(episode)
             raise Runaway(f"{MOST_OPERATIONS} operations in one {trace.role} and no end to it")
-        path = body.path_of(op)
-        shown = body.relative(path)
+        path = path_of(op, files, home)
+        shown = path[len(prefix) :] if path.startswith(prefix) else path
         nth = counts.get((kind, shown), 0)
         counts[kind, shown] = nth + 1
-        step = Step(body.actor, body.life, trace.episode, kind, shown, nth)
-        outcome = world.injector.outcome(body.on, body.agent, body.operator, step, start)
+        step = _new(Step, (actor, life, number, kind, shown, nth))
+        outcome = injector.outcome(body.on, body.agent, body.operator, step, start) if faulty else None
         tie = Tie(world.choices, step)
-        latency = body.latencies.of(op, step, world)
-        _learn(trace, body, kind, shown, nth, latency, path, op)
+        latency = fixed.get(kind) or body.latencies.of(op, step, world)
+        if not trace.changed:
+            _learn(trace, body, kind, shown, nth, latency, path, op)
         try:
-            touched = TOUCHED.get(type(op))
-            names = touched(world, body, op) if touched is not None else ()
-            when = yield from _effect(world, body, op, start, latency, outcome, tie, names)
+            at = start + latency if outcome is None else start + latency + outcome.delay_ns
+            names: tuple[str, ...] = ()
+            if not (alone and at < limit):
+                touched = TOUCHED.get(type(op))
+                names = touched(world, body, op) if touched is not None else ()
+            if at < limit and not (names and world.is_watched(names)):
+                when = body.at = (at, tie)
+                body.ahead = True
+                for name in names:
+                    world.touched[name] = when
+            else:
+                when = yield from _effect(world, body, op, start, latency, outcome, tie, names)
+                body.ahead = False
+                if lanes is not None:
+                    limit, alone = lanes.limit(body), lanes.is_alone(body)
             came = True
             answer = carry_out(world, body, op, path, when, outcome, trace, step)
         except Died:
@@ -143,6 +171,13 @@ def drive(world: World, body: Body, episode: Episode, trace: Trace) -> Wait:
         trace.last = tie
         if world.named:
             world.passed(step)
+
+
+def _catch_up_with(world: World, body: Body) -> Wait:
+    """An operator that acted ahead of the clock waits for it: its waves and claims happen at the time of the others."""
+    if body.waits_for_clock and body.at[0] > world.now:
+        yield world.clock.instant(*body.at)
+        body.ahead = False
 
 
 def close(episode: Episode) -> None:
@@ -187,6 +222,8 @@ def _effect(
     when = (at, tie)
     if body.caught_up is None or not when < body.caught_up:
         if not world.clock.jump(at):
+            if world.lanes is not None:
+                world.lanes.waits(body, at)
             yield world.clock.instant(at, tie)
         if body.blocked_until > at or world.named or type(op) is Lock:
             when = yield from _not_before(world, body, op, tie)
@@ -219,16 +256,16 @@ def _awaited(world: World, body: Body, op: Op, tie: Tie) -> simpy.Event | None:
     return event
 
 
-def _with_parents(*paths: str) -> tuple[str, ...]:
-    return (*paths, *(os.path.dirname(path) for path in paths))
+def _with_parent(path: str) -> tuple[str, str]:
+    return path, path[: path.rfind("/")] or "/"
 
 
 #: Names whose readers an operation may concern, by its type; nothing for operations that only look.
 TOUCHED: dict[type, Callable[[World, Body, Any], tuple[str, ...]]] = {
-    Rename: lambda world, body, op: _with_parents(op.source, op.target),
-    Unlink: lambda world, body, op: _with_parents(op.path),
-    MakeDir: lambda world, body, op: _with_parents(op.path),
-    Open: lambda world, body, op: _with_parents(op.path) if op.mode in ("w", "x", "a") else (),
+    Rename: lambda world, body, op: (*_with_parent(op.source), *_with_parent(op.target)),
+    Unlink: lambda world, body, op: _with_parent(op.path),
+    MakeDir: lambda world, body, op: _with_parent(op.path),
+    Open: lambda world, body, op: _with_parent(op.path) if op.mode in ("w", "x", "a") else (),
     WriteChunk: lambda world, body, op: world.watch.names_of(op.handle),
     Truncate: lambda world, body, op: world.watch.names_of(op.handle),
     Lock: lambda world, body, op: (body.lock_name(op.name),),

@@ -132,7 +132,11 @@ class Poster:
         world, one = self.world, self.delivery
         post = f"{one.name}#{attempt}"
         step = Step(self.actor, self.life, attempt, "post")
-        when = yield from world.until(at_ns, step)
+        lanes, at_ns = world.lanes, max(at_ns, world.now + 1)
+        if lanes is not None and at_ns < lanes.limit(self.body):
+            when: When = (at_ns, world.tie(step))
+        else:
+            when = yield from world.until(at_ns, step)
         add = world.recorder.add
         add(
             when,
@@ -179,7 +183,10 @@ class Poster:
             start = base + number * one.poll_ns
             when = (start, world.tie(begin))
             if self.body.caught_up is None or not when < self.body.caught_up:
-                yield world.clock.instant(max(start, world.soonest(self.body.caught_up)), when[1])
+                at_ns = max(start, world.soonest(self.body.caught_up))
+                if world.lanes is not None:
+                    world.lanes.waits(self.body, at_ns)
+                yield world.clock.instant(at_ns, when[1])
                 when = (world.now, when[1])
             trace = Trace("poll", self._number(attempt, number), when)
             try:
@@ -228,7 +235,7 @@ class Poster:
         ]
         ahead = min([*named, *([] if ahead is None else [ahead])], default=self._number(attempt, last))
         hit = min(ahead - self._number(attempt, 0), last)
-        following, self.body.caught_up = yield from sleep(world, series, tuple(trace.names), hit)
+        following, self.body.caught_up = yield from sleep(world, self.body, series, tuple(trace.names), hit)
         skipped = min(following, last + 1) - number - 1
         self.polls += skipped
         for look in trace.looked:
@@ -285,6 +292,7 @@ def roll_out(world: World, rollout: Rollout, identity: str, waves: tuple[tuple[s
         when = yield from world.until(at_ns, step)
         _wave(world, identity, actor, when, number, "begin", len(targets))
         deliveries = [_delivery(rollout, identity, target, body, digest) for target in targets]
+        world.foresee(when[0] + 1, targets)
         fine = yield from _post_all(world, rollout, deliveries, latencies, when[0])
         end = yield from world.until(world.now + 1, step._replace(operation="wave-end"))
         stopped = rollout.stop_on_failure and not fine
@@ -309,9 +317,12 @@ def _post_all(world: World, rollout: Rollout, deliveries: list[Delivery], latenc
     under_way: list[simpy.Event] = []
     for index, delivery in enumerate(deliveries):
         at_ns = start + 1 + index * rollout.spacing
-        under_way.append(
-            world.clock.process(_one(world, rollout, Poster(world, delivery, latencies), at_ns, results, stopping))
-        )
+        poster = Poster(world, delivery, latencies)
+        if world.lanes is not None:
+            world.lanes.waits(poster.body, at_ns)
+        under_way.append(world.clock.process(_one(world, rollout, poster, at_ns, results, stopping)))
+    if world.lanes is not None:
+        world.lanes.begun(rollout.at)
     yield world.clock.all_of(under_way)
     return all(results)
 
@@ -325,6 +336,8 @@ def _one(
             return
         at_ns = start[0] + 1
     done = yield from poster.deliver(at_ns)
+    if world.lanes is not None:
+        world.lanes.leave(poster.body)
     results.append(done)
     if not done and not stopping.triggered:
         stopping.succeed()

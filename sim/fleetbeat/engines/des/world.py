@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Generator, Iterable
 from typing import TYPE_CHECKING, Any
 
@@ -11,8 +12,9 @@ from fleetbeat.chance.choices import Hashed, Overrides
 from fleetbeat.chance.step import Step
 from fleetbeat.engines.bodies import Bodies
 from fleetbeat.engines.des.clock import Clock
+from fleetbeat.engines.des.lanes import Lanes
 from fleetbeat.engines.injector import Injector
-from fleetbeat.engines.recorder import Recorder, Tie, When
+from fleetbeat.engines.recorder import MANY, Recorder, Row, Tie, When
 from fleetbeat.files.memory import MemoryFiles
 from fleetbeat.protocol.vocabulary import Program
 from fleetbeat.scenario.manifest import Manifest
@@ -45,6 +47,7 @@ class World:
         self.clock = Clock(initial_time=0)
         self.recorder = Recorder()
         self.bodies = Bodies()
+        self._met: dict[str, Row] = {}
         self.files = MemoryFiles(durability=_may_lose_power(scenario))
         self.injector = Injector(scenario, specs, self.choices, lambda agent: self.manifest(agent).prompt.path)
         self.tie_of_start = self.tie(Step("harness"))
@@ -54,6 +57,8 @@ class World:
         self.power_losses: dict[str, int] = {}
         self.unmet: dict[Step, Step] = {}
         self.dozing: dict[str, dict[Doze, None]] = {}
+        #: Who may act ahead of the clock; None where nobody may.
+        self.lanes: Lanes | None = None
         self.touched: dict[str, When] = {}
         #: Whether a case names any step; where none does, nobody is told about steps at all.
         self.named = bool(self.choices.overrides.steps())
@@ -122,6 +127,10 @@ class World:
         """Whether something happened at one of these names after `since`, so that what was seen there may be stale."""
         return any((when := self.touched.get(name)) is not None and since < when for name in names)
 
+    def is_watched(self, names: Iterable[str]) -> bool:
+        """Whether anybody sleeps on one of these names."""
+        return any(map(self.dozing.get, names))
+
     def wakes(self, doze: Doze, names: Iterable[str]) -> None:
         for name in names:
             self.dozing[name].pop(doze, None)
@@ -149,6 +158,22 @@ class World:
         homes = tuple(f"{spec.home}/" for spec in there)
         return [f"agent:{spec.name}" for spec in there] + [name for name in self.dozing if name.startswith(homes)]
 
+    def foresee(self, at_ns: int, agents: Iterable[str]) -> None:
+        """Draws in one go what these agents' heartbeats, if they sleep, will have to know about `at_ns`."""
+        asleep = [doze for name in agents for doze in self.dozing.get(f"agent:{name}", ())]
+        self._foresee([doze.series.question(at_ns) for doze in asleep if doze.series.question is not None])
+
+    def foresee_first_beats(self) -> None:
+        """Draws in one go what each agent asks when its first beat is over."""
+        cadences = [agent.first_cadence for agent in self.agents.values()]
+        self._foresee([one.question(one.phase_ns + 1, 0, 0) for one in cadences if one.mode == "fixed-delay"])
+
+    def _foresee(self, questions: list[tuple[Any, int, int]]) -> None:
+        if len(questions) >= MANY and "numpy" in sys.modules and not self.choices.overrides.bits:
+            from fleetbeat.cadence.vector import foresee
+
+            foresee(questions)
+
     def rouse_all(self, when: When) -> None:
         """Wakes everybody at the end of the run."""
         for dozing in self.dozing.values():
@@ -164,9 +189,18 @@ class World:
         """The digest of a body met at `when`; its record is written the first time."""
 
         def report(fields: dict[str, Any]) -> None:
-            self.recorder.add(when, "harness", "body", **fields)
+            self._met[fields["body"]] = self.recorder.row(when, "harness", "body", fields)
 
-        return self.bodies.see(data, origin, report, version)
+        name = self.bodies.see(data, origin, report, version)
+        known = self._met.get(name)
+        if known is not None and when < known[:2]:  # whoever acts ahead of the clock may have told of it first
+            self._met[name] = self.recorder.row(when, "harness", "body", known[3].fields)
+        return name
+
+    def tell_bodies(self) -> None:
+        """Records the bodies that were met on the way, each at the first place in the order at which anybody did."""
+        self.recorder.keep(list(self._met.values()))
+        self._met.clear()
 
     def host_seconds(self, agent: str, at_ns: int) -> float:
         """What the clock of the agent's host shows."""
