@@ -147,6 +147,53 @@ def test_what_a_manifest_means_is_checked_too(tmp_path: Path) -> None:
     ]
 
 
+def test_an_agent_with_a_command_needs_no_program(tmp_path: Path) -> None:
+    text = "name: own\ncommand: [./run, '{home}', '--as={name}', '{interval}', 'x{}']\nheartbeat: null\nimage: own:1\n"
+    (tmp_path / "agent.yaml").write_text(text)
+    manifest = load_manifest(tmp_path)
+    assert (manifest.is_foreign, manifest.heartbeat, manifest.image) == (True, None, "own:1")
+    assert manifest.words("/a-0", "a-0", 1_500_000_000) == ("./run", "/a-0", "--as=a-0", "1.5", "x{}")
+    assert manifest.words("/{name}", "a-0", 1)[1] == "/{name}"  # what is filled in is not looked at again
+
+
+def test_what_an_agent_can_be_asked_may_have_signs(tmp_path: Path) -> None:
+    manifest = load_manifest(
+        _manifest(tmp_path, "name: meek\nprogram: brain.py\nasks: {rebuild: .again, suspend: .off}\n")
+    )
+    assert manifest.signs == {"rebuild": ".again", "suspend": ".off"}
+    assert "rebuild" in manifest.asks
+    assert "refresh" not in manifest.asks
+    manifest = load_manifest(_manifest(tmp_path, "name: meek\nprogram: brain.py\nasks: rebuild\n"))
+    assert (manifest.asks, manifest.signs, manifest.is_foreign) == (("rebuild",), {}, False)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("command: ./run {home}", "2:10: command: got './run {home}', expected a list of words, such as"),
+        ("command: [run, '{hom}']", "2:16: command.1: got '{hom}', expected no other braces than {home}"),
+        ("command: [run, '']", "2:16: command.1: got '', expected a word"),
+        ("command: [run]\nprogram: none.py", "3:10: program: got 'none.py', expected a file in the agent's folder"),
+        (
+            "asks: {molt: .x}\nprogram: brain.py",
+            "2:8: asks.molt: got the unknown key 'molt', expected rebuild, suspend",
+        ),
+        ("asks: {rebuild: 3}\nprogram: brain.py", "2:17: asks.rebuild: got 3, expected text (in quotes)"),
+        (
+            "asks: {rebuild: ../x}\nprogram: brain.py",
+            "2:17: asks.rebuild: got '../x', expected a path relative to home",
+        ),
+        ("heartbeat: /tmp/x\nprogram: brain.py", "2:12: heartbeat: got '/tmp/x', expected a path relative to home"),
+        ("image: ''\nprogram: brain.py", "2:8: image: got '', expected text that is not empty"),
+    ],
+)
+def test_mistakes_about_a_real_agent_say_where_they_stand(text: str, said: str, tmp_path: Path) -> None:
+    with pytest.raises(ScenarioError) as caught:
+        load_manifest(_manifest(tmp_path, f"name: meek\n{text}\n"), "agent.yaml")
+    assert str(caught.value).startswith(f"agent.yaml:{said}")
+    assert len(caught.value.mistakes) == 1
+
+
 def test_a_folder_without_a_manifest_is_one_line(tmp_path: Path) -> None:
     with pytest.raises(ScenarioError) as caught:
         load_manifest(tmp_path)
