@@ -20,7 +20,7 @@ from pathlib import Path
 #: earlier one, never back. Source: DESIGN, "The layout".
 LAYERS = (
     ("cli",),
-    ("explore", "sweep"),
+    ("explore", "sweep", "conform"),
     ("engines",),
     ("checks", "metrics", "report"),
     ("framework",),
@@ -32,9 +32,19 @@ LAYERS = (
 #: What the program of an agent may import of fleetbeat: it runs where nothing else is installed.
 OF_PROGRAMS = ("protocol",)
 #: Libraries that belong to one engine.
-OWNED = {"simpy": "fleetbeat.engines.des", "docker": "fleetbeat.engines.docker"}
+OWNED = {
+    "simpy": "fleetbeat.engines.des",
+    "docker": "fleetbeat.engines.docker",
+    "inotify_simple": "fleetbeat.engines.real.inotify",
+}
 #: Where the clock may be read: to decide what is shown while a run goes on, and where time is real.
-CLOCKED = ("fleetbeat.cli.progress", "fleetbeat.engines.process", "fleetbeat.engines.docker")
+CLOCKED = (
+    "fleetbeat.cli.progress",
+    "fleetbeat.engines.real",
+    "fleetbeat.engines.process",
+    "fleetbeat.engines.docker",
+    "fleetbeat.protocol.live_clock",
+)
 #: Entropy, and the date, which nothing here may ask for: chance is drawn by name from the seed (`fleetbeat.chance`).
 UNKEYED = (
     "random", "secrets", "uuid", "numpy.random", "np.random", "os.urandom", "os.getrandom", "datetime.now",
@@ -81,7 +91,7 @@ def modules(top: Path) -> list[Module]:
 
 def imports(module: Module) -> Iterator[tuple[ast.AST, str]]:
     """Everything a module imports, wherever in it: by statement, by `import_module`, or as a text `fleetbeat.x.y` that
-    somebody will import by name. `from a import b` is `a.b`, whether b is a module or not."""
+    somebody will import by name (x a layer: labels of containers are spelled alike). `from a import b` is `a.b`, whether b is a module or not."""
     for node in ast.walk(module.tree):
         if isinstance(node, ast.Import):
             yield from ((node, alias.name) for alias in node.names)
@@ -94,7 +104,7 @@ def imports(module: Module) -> Iterator[tuple[ast.AST, str]]:
             yield from ((node, f"{base}.{alias.name}") for alias in node.names)
         elif isinstance(node, ast.Call) and _called(node) in ("import_module", "__import__"):
             yield from ((node, text) for text in map(_text, node.args) if text)
-        elif re.fullmatch(r"fleetbeat(\.\w+)+", _text(node)):
+        elif re.fullmatch(r"fleetbeat(\.\w+)+", _text(node)) and _layer(_text(node)) in _known_layers():
             yield node, _text(node)
 
 
@@ -109,6 +119,10 @@ def _called(node: ast.Call) -> str:
 
 
 # --- layers ---
+
+
+def _known_layers() -> tuple[str, ...]:
+    return tuple(name for row in LAYERS for name in row)
 
 
 def _layer(name: str) -> str | None:
@@ -145,9 +159,9 @@ def imports_point_up(tree: Sequence[Module]) -> list[str]:
 
 
 def in_no_layer(tree: Sequence[Module]) -> list[str]:
-    known = [None, *(name for row in LAYERS for name in row)]
     package = [module for module in tree if module.inside("fleetbeat")]
-    return [module.at(module.tree, "in no layer") for module in package if _layer(module.name) not in known]
+    known = _known_layers()
+    return [module.at(module.tree, "in no layer") for module in package if _layer(module.name) not in (None, *known)]
 
 
 def library_out_of_its_engine(tree: Sequence[Module]) -> list[str]:
