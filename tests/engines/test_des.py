@@ -12,8 +12,8 @@ from fleetbeat.chance.choices import Overrides
 from fleetbeat.chance.step import Step
 from fleetbeat.checks import judge
 from fleetbeat.engines.des import run
-from fleetbeat.engines.des.agent import merged
 from fleetbeat.engines.programs import ProgramError
+from fleetbeat.protocol.process import merged
 from fleetbeat.protocol.vocabulary import Emit, Lock, Sleep
 
 

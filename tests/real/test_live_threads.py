@@ -12,13 +12,12 @@ from tests.real.live_crews import MS, PATIENCE_S, QUICK, agent, crew, program, u
 
 from fleetbeat.chance.choices import Hashed
 from fleetbeat.chance.step import Step
-from fleetbeat.engines.effects import merged as merged_in_simulation
 from fleetbeat.files.real import RealFiles
 from fleetbeat.protocol.live_clock import Clock
-from fleetbeat.protocol.live_episode import merged
 from fleetbeat.protocol.live_hands import Hands
 from fleetbeat.protocol.live_plan import AgentPlan, Amount, FaultPlan, HeartbeatPlan, RebuildPlan
 from fleetbeat.protocol.live_report import Reports
+from fleetbeat.protocol.process import merged
 from fleetbeat.protocol.vocabulary import Stat
 
 #: How long a beat hangs in tests of what happens meanwhile.
@@ -176,7 +175,7 @@ def test_one_in_fifty_idle_beats_is_reported(tmp_path: Path) -> None:
 
 def test_what_overlapping_episodes_learned_is_laid_over_each_other() -> None:
     before, after, now = (Overlaid(*values) for values in ((0, 0), (1, 0), (0, 2)))
-    assert merged(before, after, now) == Overlaid(1, 2) == merged_in_simulation(before, after, now)
+    assert merged(before, after, now) == Overlaid(1, 2)
 
 
 @dataclass(frozen=True)

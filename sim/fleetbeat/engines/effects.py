@@ -9,7 +9,7 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields, is_dataclass, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 from fleetbeat.chance.step import Step
@@ -279,16 +279,3 @@ def _record_fault(
         "error": error,
     }
     body.keep(trace, world.recorder.row(when, body.actor, "fault", fields))
-
-
-def merged(before: Any, after: Any, now: Any) -> Any:
-    """The memory `now` with the fields laid over it that an episode changed from `before` to `after`."""
-    if now == before or not is_dataclass(after):
-        return after
-    assert not isinstance(after, type)
-    changes = {
-        item.name: getattr(after, item.name)
-        for item in fields(after)
-        if getattr(after, item.name) != getattr(before, item.name)
-    }
-    return replace(now, **changes)

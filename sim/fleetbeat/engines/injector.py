@@ -24,7 +24,7 @@ from fleetbeat.chance.choices import Choices
 from fleetbeat.chance.hits import is_hit, next_hit
 from fleetbeat.chance.spread import draw
 from fleetbeat.chance.step import Step
-from fleetbeat.protocol.faults import Outcome
+from fleetbeat.protocol.faults import Outcome, effects_in_words
 from fleetbeat.scenario.model import Fault, Scenario
 from fleetbeat.scenario.resolve import AgentSpec, default_path, fault_id, select
 from fleetbeat.scenario.units import format_duration
@@ -160,7 +160,7 @@ class Injector:
             failing = failing or (fault if fault.error else None)
             dying = dying or (rule if fault.crash else None)
         return Outcome(
-            fired=tuple((rule.id, _effects(rule.fault)) for rule in fired),
+            fired=tuple((rule.id, effects_in_words(rule.fault, power=rule.fault.power)) for rule in fired),
             error=None if failing is None else number_of(str(failing.error)),
             effect="before" if failing is None else failing.effect,
             delay_ns=delay,
@@ -171,20 +171,6 @@ class Injector:
             pause_ns=pause,
             killer=None if dying is None else dying.id,
         )
-
-
-def _effects(fault: Fault) -> str:
-    """What one fault does, as its `fault` record says it."""
-    effects: list[str] = []
-    if fault.error:
-        effects.append("error" if fault.effect == "before" else fault.effect)
-    if fault.delay is not None:
-        effects.append("delay")
-    if fault.pause is not None:
-        effects.append("pause")
-    if fault.crash:
-        effects.append("power" if fault.power else "crash")
-    return " and ".join(effects)
 
 
 def limit_to(hit: int, found: int | None) -> int:

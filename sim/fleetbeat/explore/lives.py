@@ -9,12 +9,12 @@ from __future__ import annotations
 import errno
 from typing import TYPE_CHECKING, Any
 
-from fleetbeat.engines.effects import merged
 from fleetbeat.explore.episodes import Node
 from fleetbeat.explore.scene import Shown
 from fleetbeat.explore.space import DIES_AFTER, DIES_BEFORE, PAUSES, WELL, Leap, Life, Part, Space, Thread, Writer
 from fleetbeat.explore.worlds import Move, World
 from fleetbeat.protocol.faults import Outcome
+from fleetbeat.protocol.process import merged
 
 if TYPE_CHECKING:
     from fleetbeat.explore.plan import AgentPlan, PostPlan

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,3 +25,17 @@ class Outcome:
     pause_ns: int = 0
     #: The fault that ends the process, for the record of its life's end.
     killer: str | None = None
+
+
+def effects_in_words(fault: Any, *, power: bool = False) -> str:
+    """What one fault (a scenario's or a plan's) does to an operation, as its `fault` record says it."""
+    effects: list[str] = []
+    if fault.error:
+        effects.append("error" if fault.effect == "before" else fault.effect)
+    if fault.delay is not None:
+        effects.append("delay")
+    if fault.pause is not None:
+        effects.append("pause")
+    if fault.crash:
+        effects.append("power" if power else "crash")
+    return " and ".join(effects)

@@ -5,7 +5,7 @@ Standard library only.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields, is_dataclass, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from fleetbeat.chance.step import Step
@@ -115,16 +115,3 @@ def _note(trace: Trace, op: Op, kind: str) -> None:
         trace.changed = True
     if isinstance(op, Emit) and op.event.endswith("_error"):
         trace.logged_error = True
-
-
-def merged(before: Any, after: Any, now: Any) -> Any:
-    """The memory `now` with the fields laid over it that an episode changed from `before` to `after`."""
-    if now == before or not is_dataclass(after):
-        return after
-    assert not isinstance(after, type)
-    changes = {
-        item.name: getattr(after, item.name)
-        for item in fields(after)
-        if getattr(after, item.name) != getattr(before, item.name)
-    }
-    return replace(now, **changes)

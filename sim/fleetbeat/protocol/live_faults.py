@@ -14,7 +14,7 @@ from fleetbeat.chance.choices import Choices
 from fleetbeat.chance.hits import is_hit
 from fleetbeat.chance.spread import draw
 from fleetbeat.chance.step import Step
-from fleetbeat.protocol.faults import Outcome
+from fleetbeat.protocol.faults import Outcome, effects_in_words
 from fleetbeat.protocol.live_plan import AgentPlan, FaultPlan
 
 
@@ -63,7 +63,7 @@ class Strikes:
         failing = next((fault for fault in fired if fault.error), None)
         dying = next((fault for fault in fired if fault.crash), None)
         return Outcome(
-            fired=tuple((fault.id, effect_of(fault)) for fault in fired),
+            fired=tuple((fault.id, effects_in_words(fault)) for fault in fired),
             error=None if failing is None else getattr(errno, str(failing.error)),
             effect="before" if failing is None else failing.effect,
             delay_ns=delay,
@@ -71,17 +71,3 @@ class Strikes:
             pause_ns=pause,
             killer=None if dying is None else dying.id,
         )
-
-
-def effect_of(fault: FaultPlan) -> str:
-    """What one fault does, as its record says it."""
-    effects: list[str] = []
-    if fault.error:
-        effects.append("error" if fault.effect == "before" else fault.effect)
-    if fault.delay is not None:
-        effects.append("delay")
-    if fault.pause is not None:
-        effects.append("pause")
-    if fault.crash:
-        effects.append("crash")
-    return " and ".join(effects)

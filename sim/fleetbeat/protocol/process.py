@@ -10,6 +10,7 @@ import errno
 import json
 import os
 from collections.abc import Callable, Mapping
+from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
 from fleetbeat.files.port import Files
@@ -133,3 +134,16 @@ PERFORM: dict[type, Callable[[Process, Any, str, float], Any]] = {
     Sleep: lambda p, op, actor, now: None,
     Emit: lambda p, op, actor, now: p.emit(op.event, dict(op.fields), now),
 }
+
+
+def merged(before: Any, after: Any, now: Any) -> Any:
+    """The memory `now` with the fields laid over it that an episode changed from `before` to `after`."""
+    if now == before or not is_dataclass(after):
+        return after
+    assert not isinstance(after, type)
+    changes = {
+        item.name: getattr(after, item.name)
+        for item in fields(after)
+        if getattr(after, item.name) != getattr(before, item.name)
+    }
+    return replace(now, **changes)

@@ -17,8 +17,9 @@ from fleetbeat.engines.des.lanes import NEVER
 from fleetbeat.engines.des.pace import Pace
 from fleetbeat.engines.des.spans import Idle, Spans
 from fleetbeat.engines.des.world import Wait, World
-from fleetbeat.engines.effects import Died, Trace, merged
+from fleetbeat.engines.effects import Died, Trace
 from fleetbeat.engines.recorder import When
+from fleetbeat.protocol.process import merged
 from fleetbeat.protocol.vocabulary import Context, Episode
 from fleetbeat.scenario.resolve import AgentSpec
 
