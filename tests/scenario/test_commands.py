@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
+import pytest
 from click.testing import CliRunner
 from tests.scenario.examples import FULL
 
@@ -54,3 +57,24 @@ def test_scenarios_prints_a_line_for_each() -> None:
     result = CliRunner().invoke(scenarios.command, [])
     assert result.exit_code == 0
     assert [line.split()[0] for line in result.stdout.splitlines()] == list(known())
+
+
+def test_validate_reads_the_manifests_of_a_scenarios_agents(tmp_path: Path) -> None:
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "agent.yaml").write_text("name: mine\nprogramm: x.py\n")
+    (tmp_path / "x.yaml").write_text("fleet: {groups: [{name: a, count: 1, agent: ./mine}]}")
+    result = CliRunner().invoke(validate.command, [str(tmp_path / "x.yaml")])
+    assert result.exit_code == 2
+    assert "agent.yaml:2:1: programm: " in result.stderr
+    assert result.stdout == ""
+
+
+@pytest.mark.parametrize("arguments", [["scenarios"], ["schema"], ["validate", "canary-rollout"]], ids=" ".join)
+def test_a_full_disk_below_standard_output_is_the_environments(arguments: list[str]) -> None:
+    code = "import sys; from fleetbeat.cli import main; sys.exit(main())"
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [sys.executable, "-c", code, *arguments], stdout=full, stderr=subprocess.PIPE, check=False
+        )
+    assert done.returncode == 4
+    assert done.stderr.startswith(b"fleetbeat: standard output: got No space left")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import click
 
+from fleetbeat.cli.output import emit
+
 
 @click.command("scenarios")
 def command() -> None:
@@ -12,5 +14,4 @@ def command() -> None:
 
     known = scenarios()
     width = max(map(len, known), default=0)
-    for name, (_, line) in known.items():
-        click.echo(f"{name.ljust(width)}  {line}".rstrip())
+    emit("".join(f"{name.ljust(width)}  {line}".rstrip() + "\n" for name, (_, line) in known.items()))

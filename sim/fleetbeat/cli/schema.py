@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import click
 
+from fleetbeat.cli.output import emit
+
 
 @click.command("schema")
 def command() -> None:
@@ -12,4 +14,4 @@ def command() -> None:
 
     from fleetbeat.scenario.schema import schema
 
-    click.echo(json.dumps(schema(), indent=2, ensure_ascii=False))
+    emit(json.dumps(schema(), indent=2, ensure_ascii=False) + "\n")

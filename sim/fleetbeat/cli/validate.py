@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import click
 
+from fleetbeat.cli.output import emit, narrate
+
 
 @click.command("validate")
 @click.argument("sources", nargs=-1, required=True, metavar="SCENARIO...")
@@ -11,12 +13,14 @@ import click
     "--set", "overrides", multiple=True, metavar="PATH=VALUE", help="Lay a value over a field, such as fleet.agents=10."
 )
 def command(sources: tuple[str, ...], overrides: tuple[str, ...]) -> None:
-    """Check scenarios, by file or name, and print every mistake in them.
+    """Check scenarios, by file or name, and the manifests of the agents in them, and print every mistake.
 
     Exit code 0 if there is none, 2 if there are some.
     """
-    from fleetbeat.scenario.library import find
+    from fleetbeat.report.plain import safe_lines
+    from fleetbeat.scenario.library import find, find_agent
     from fleetbeat.scenario.load import load
+    from fleetbeat.scenario.manifest import load_manifest
     from fleetbeat.scenario.mistakes import ScenarioError
     from fleetbeat.scenario.resolve import groups
 
@@ -24,9 +28,11 @@ def command(sources: tuple[str, ...], overrides: tuple[str, ...]) -> None:
     for source in sources:
         try:
             scenario = load(find(source), overrides=overrides)
+            for name in dict.fromkeys(group.agent or scenario.fleet.agent for group in groups(scenario)):
+                load_manifest(find_agent(name, None))
         except ScenarioError as error:
             wrong = True
-            click.echo(str(error), err=True)
+            narrate(safe_lines(error))
             continue
         agents = sum(group.count for group in groups(scenario)) + sum(
             spawn.count for spawn in scenario.fleet.lifecycle.spawns
@@ -36,7 +42,7 @@ def command(sources: tuple[str, ...], overrides: tuple[str, ...]) -> None:
             _many(len(scenario.rollouts), "rollout"),
             _many(len(scenario.faults), "fault"),
         )
-        click.echo(f"ok: {scenario.name} ({', '.join(counts)})")
+        emit(f"ok: {scenario.name} ({', '.join(counts)})\n")
     if wrong:
         raise click.exceptions.Exit(2)
 
