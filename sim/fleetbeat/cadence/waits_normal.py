@@ -39,7 +39,7 @@ class NormalWaits:
     __slots__ = (
         "_choices",
         "_found",
-        "_found_total",
+        "_found_totals",
         "_kept",
         "_scales",
         "_starts",
@@ -60,11 +60,12 @@ class NormalWaits:
         self.life = life
         self._starts = [0]  # total deviation at the start of each block known
         self._kept: dict[int, int] = {}
-        self._found, self._found_total = -1, 0  # the last place that `find` came to, which is asked for next
+        # the last beat that `find` came to and the one after it are asked for next
+        self._found, self._found_totals = -2, (0, 0)
 
     def total(self, k: int) -> int:
-        if k == self._found:
-            return self._found_total
+        if k - self._found in (0, 1):
+            return self._found_totals[k - self._found]
         node, rest = divmod(k, BEATS)
         total = self._start(node) + k * self.mean_ns
         if not rest:
@@ -110,7 +111,8 @@ class NormalWaits:
                 position += half
                 node += node + 1
         self._found = position
-        self._found_total = deviation + position * self.mean_ns
+        total = deviation + position * self.mean_ns
+        self._found_totals = (total, total + whole + self.mean_ns)
         return position + 1
 
     @property

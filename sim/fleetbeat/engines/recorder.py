@@ -10,6 +10,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping, Sequence
 from functools import total_ordering
+from itertools import pairwise
 from operator import itemgetter
 from typing import Any
 
@@ -81,13 +82,13 @@ def _place(row: Row) -> tuple[int, Step, int]:
 
 def _settle_ties(rows: list[Row]) -> None:
     """Puts rows that are sorted by time in their order: those of one instant by tie, step, and order of recording."""
+    times = [row[0] for row in rows]
     shared: list[tuple[int, int]] = []
-    first = 0
-    for index in range(1, len(rows) + 1):
-        if index == len(rows) or rows[index][0] != rows[first][0]:
-            if index - first > 1:
-                shared.append((first, index))
-            first = index
+    for index in [index for index, (a, b) in enumerate(pairwise(times), 1) if a == b]:
+        if shared and shared[-1][1] == index:
+            shared[-1] = (shared[-1][0], index + 1)
+        else:
+            shared.append((index - 1, index + 1))
     apart: list[tuple[int, int]] = []
     for a, b in shared:
         tie = rows[a][1]

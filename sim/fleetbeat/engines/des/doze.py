@@ -67,17 +67,24 @@ class Series:
 
 
 class Doze:
-    """One sleep. `when` is the place in the order at which it was roused, None while it lasts."""
+    """One sleep. `when` is the place in the order at which it was roused, None while it lasts; `following` the first
+    episode to play then, and `midway` whether that one had begun."""
 
     def __init__(self, world: World, series: Series) -> None:
         self.world = world
         self.series = series
         self.event: simpy.Event = world.clock.event()
         self.when: When | None = None
+        self.following = 0
+        self.midway = False
 
     def rouse(self, when: When) -> None:
         if self.when is None:
+            series, world = self.series, self.world
             self.when = when
+            number = series.begun(when, world)
+            self.midway = number > series.done and not series.is_over(number, when, world)
+            self.following = number if self.midway else number + 1
             self.event.succeed()
 
 
@@ -98,10 +105,7 @@ def sleep(world: World, body: Body, series: Series, names: tuple[str, ...], hit:
     if doze.when is None:
         assert hit is not None
         return hit, None
-    number = series.begun(doze.when, world)
-    if number > series.done and not series.is_over(number, doze.when, world):
-        return number, doze.when
-    return number + 1, doze.when
+    return doze.following, doze.when
 
 
 class Dozing:
@@ -129,11 +133,11 @@ class Dozing:
         if number - 1 > series.done:
             first, last = series.done + 1, number - 1
             ops = tuple(sorted(Counter(look.kind for look in trace.looked).items()))
-            start = (series.start_of(first), world.tie(series.begin(first)))
             last_start = series.start_of(last)
-            spans.add(
-                Idle(first, last, start, last_start, last_start + series.work_ns, played.runnable, generation, ops)
-            )
+            end = last_start + series.work_ns
+            if not spans.extend(first, last, last_start, end, played.runnable, generation, ops):
+                start = (series.start_of(first), world.tie(series.begin(first)))
+                spans.add(Idle(first, last, start, last_start, end, played.runnable, generation, ops))
         return number, series.start_of(number)
 
     def _next_hit(self, agent: Agent, series: Series, played: Played) -> int | None:

@@ -228,7 +228,7 @@ def _effect(
         if body.blocked_until > at or world.named or type(op) is Lock:
             when = yield from _not_before(world, body, op, tie)
     if names:
-        yield from world.rouse(names, when)
+        yield from world.rouse(names, when, wait=world.lanes is None)
     body.at = when
     if not body.shell.alive:
         raise Died

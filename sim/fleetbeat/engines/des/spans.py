@@ -36,20 +36,30 @@ class Spans:
         self._open: Idle | None = None
 
     def add(self, idle: Idle) -> None:
-        last = self._open
+        if not self.extend(idle.first, idle.last, idle.last_start, idle.end, idle.runnable, idle.generation, idle.ops):
+            self.close()
+            self._open = idle
+
+    def extend(
+        self,
+        first: int,
+        last: int,
+        last_start: int,
+        end: int,
+        runnable: bool,
+        generation: int,
+        ops: tuple[tuple[str, int], ...],
+    ) -> bool:
+        """Joins these beats to the open span, if they follow on it and are like it; says whether it did."""
+        span = self._open
         if (
-            last is not None
-            and last.last + 1 == idle.first
-            and last.runnable == idle.runnable
-            and last.generation == idle.generation
-            and last.ops == idle.ops
+            span is None
+            or span.last + 1 != first
+            or (span.runnable, span.generation, span.ops) != (runnable, generation, ops)
         ):
-            self._open = Idle(
-                last.first, idle.last, last.start, idle.last_start, idle.end, last.runnable, last.generation, last.ops
-            )
-            return
-        self.close()
-        self._open = idle
+            return False
+        self._open = Idle(span.first, last, span.start, last_start, end, runnable, generation, ops)
+        return True
 
     def close(self) -> None:
         """Writes the span that is open, if there is one."""

@@ -135,10 +135,12 @@ class World:
         for name in names:
             self.dozing[name].pop(doze, None)
 
-    def rouse(self, names: Iterable[str], when: When) -> Wait:
+    def rouse(self, names: Iterable[str], when: When, wait: bool = True) -> Wait:
         """Wakes whoever sleeps on one of these names, before what is about to happen there at `when` does.
 
         The sleepers catch up with what they did before `when`; then the caller goes on, at the same place in the order.
+        Without `wait` it goes on at once where no sleeper is in the middle of an episode: then there is nothing to catch up
+        with that its doing could change.
         """
         found: dict[Doze, None] = {}
         for name in names:
@@ -146,7 +148,7 @@ class World:
             found.update(self.dozing.get(name, {}))
         for doze in found:
             doze.rouse(when)
-        if found:
+        if any(wait or doze.midway for doze in found):
             yield self.clock.instant(when[0], when[1])
 
     def residents(self, agent: str) -> list[str]:
