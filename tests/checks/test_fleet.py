@@ -6,6 +6,8 @@ import pytest
 from tests.histories.build import Story
 from tests.histories.tell import V1, V2, applied, lost_update, only, silent, started, verdict
 
+from fleetbeat.checks import judge
+
 GOES_ON, DRAINS, SCOPE = "beats-go-on", "drains", "scope"
 HONEST, COVERAGE = "honest-operator", "coverage"
 
@@ -23,6 +25,15 @@ def test_a_heartbeat_that_ended_is_found_with_its_beat_and_error() -> None:
 
 def test_beats_that_stop_without_a_word_are_found() -> None:
     only(started(), GOES_ON, "violation", "agent")
+
+
+def test_a_heartbeat_that_stops_after_its_first_beat_is_found_where_its_interval_is_known() -> None:
+    def once(interval: int | None) -> Story:
+        return Story(None, agents=()).agent("a-0", "v0", interval=interval).boot(0, "v0").idle(1, 1)
+
+    only(once(1_000_000_000), GOES_ON, "violation", "agent")
+    silent(once(30_000_000_000), GOES_ON)
+    silent(once(None), GOES_ON)
 
 
 def test_a_heartbeat_that_dies_again_after_a_restart_is_found_twice() -> None:
@@ -48,6 +59,18 @@ def test_a_pause_or_a_hole_in_the_observation_is_no_silence() -> None:
 
 def test_one_beat_alone_does_not_tell_how_often_an_agent_beats() -> None:
     silent(Story("v0").boot(0, "v0").idle(1, 1), GOES_ON)
+
+
+def test_an_agent_whose_beats_nobody_could_see_is_not_called_well() -> None:
+    def judged(story: Story) -> tuple[str, str]:
+        found = next(one for one in judge(story.history()).verdicts if one.invariant == GOES_ON)
+        return found.outcome, found.reason
+
+    dark = Story("v0").boot(0, "v0").posts(2.5, V1, "v1").unseen(0, 20, missing="beats: no file")
+    outcome, reason = judged(dark)
+    assert (outcome, "no beat of a-0 was seen: beats: no file" in reason) == ("unknown", True)
+    assert judged(Story("v0").boot(0, "v0").posts(2.5, V1, "v1"))[0] == "held"
+    assert judged(Story("v0").boot(0, "v0").idle(1, 18).unseen(0, 20))[0] == "held"
 
 
 # --- drains ---

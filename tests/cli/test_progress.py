@@ -57,3 +57,21 @@ def test_quiet_and_anything_but_a_terminal_show_nothing(monkeypatch: pytest.Monk
     monkeypatch.setattr(sys, "stderr", io.StringIO())
     with progress.shown(10 * S, quiet=False) as tell:
         assert tell is None
+
+
+def test_what_is_being_prepared_is_one_line_that_is_taken_away(monkeypatch: pytest.MonkeyPatch) -> None:
+    screen = watched(monkeypatch)
+    tell = progress.teller(quiet=False)
+    for done in (0, 1, 2):
+        tell("starting containers", done, 2)
+    shown = [part.rstrip() for part in screen.getvalue().split("\r") if part.strip()]
+    assert shown[-1] == "starting containers: 1 of 2"
+    assert screen.getvalue().endswith(" \r")
+    progress.teller(quiet=True)("starting containers", 0, 2)
+    assert screen.getvalue().endswith(" \r")
+
+
+def test_where_nobody_watches_preparing_is_silent(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stderr", io.StringIO())
+    progress.teller(quiet=False)("starting containers", 0, 2)
+    assert sys.stderr.getvalue() == ""  # type: ignore[attr-defined]

@@ -58,6 +58,7 @@ class Story:
                     "set_aside": [],
                     "known_gaps": [],
                     "canonical": body,
+                    "interval": None,
                     **fields,
                 },
             )

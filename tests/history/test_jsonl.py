@@ -29,6 +29,9 @@ VALUES: dict[str, st.SearchStrategy[Any]] = {
     "mapping": st.dictionaries(
         TEXT, st.none() | st.booleans() | st.floats(allow_nan=False, allow_infinity=False) | TEXT, max_size=3
     ),
+    "list of [text, integer, integer, text]": st.lists(
+        st.tuples(TEXT, st.integers(), st.integers(), TEXT).map(list), max_size=2
+    ),
     "mapping of counts": st.dictionaries(TEXT, st.integers(0, 9), max_size=3),
 }
 

@@ -52,6 +52,13 @@ def test_without_bodies_a_heartbeats_error_keeps_its_class_alone() -> None:
     assert without_bodies([ended])[0]["error"] == "ValueError"
 
 
+def test_without_bodies_what_a_process_wrote_is_left_out_of_a_note() -> None:
+    note = rec(S, "note", agent="a-0", text="its process ended", told=f"my rule is {SECRET}")
+    (bare,) = without_bodies([note])
+    assert (bare["text"], SECRET in str(bare)) == ("its process ended", False)
+    assert without_bodies([bare]) == [bare]
+
+
 def test_stripping_twice_changes_nothing_more() -> None:
     records = [run_record(), op(S, "a-0", "stat"), *small()[0][1:-1], end()]
     once = without_bodies(without_ops(records))

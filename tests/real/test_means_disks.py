@@ -16,6 +16,7 @@ from tests.real.means_stage import MS, RealStage, need, need_root, of_this_machi
 from fleetbeat.engines.real.means import unmount_below
 from fleetbeat.engines.real.means.disks import PAGE, disk_over
 from fleetbeat.engines.real.means.mounts import bind, mount_disk, mounts_below, unmount
+from fleetbeat.engines.real.means.remount import is_read_only
 
 MACHINE = of_this_machine()
 Play = Callable[..., RealStage]
@@ -84,6 +85,18 @@ def test_a_write_under_way_is_let_end_before_the_disk_turns(play: Play) -> None:
         path.write_text("x")
     assert caught.value.errno == errno.EROFS
     assert path.read_text() == "whole"
+
+
+def test_looking_whether_a_disk_is_read_only_leaves_no_name_and_follows_no_link(tmp_path: Path) -> None:
+    (tmp_path / "system").mkdir()
+    (tmp_path / "system/.fleetbeat-probe").symlink_to(tmp_path / "victim")
+    before = (tmp_path / "system").stat().st_mtime_ns
+    assert not is_read_only(tmp_path, tmp_path / "system")
+    assert sorted(os.listdir(tmp_path)) == ["system"]
+    assert (tmp_path / "system").stat().st_mtime_ns == before
+    (tmp_path / "link").symlink_to("system")
+    with pytest.raises(NotADirectoryError):
+        is_read_only(tmp_path, tmp_path / "link")
 
 
 def test_windows_that_overlap_end_with_the_last(play: Play) -> None:

@@ -191,8 +191,9 @@ def test_a_life_that_ends_in_a_beat_cuts_it_and_numbers_begin_again(driven: Driv
 
 
 def _let_time_pass(witness: Eyewitness, seconds: float) -> None:
-    witness.clock.zero -= int(seconds * 1e9)
-    witness.observer.drain()
+    for _ in range(round(seconds / 0.25)):
+        witness.clock.zero -= 250_000_000
+        witness.observer.drain()
 
 
 def test_a_heart_that_stops_is_told_once_when_its_life_is_over(foreign: Eyewitness) -> None:
@@ -203,6 +204,15 @@ def test_a_heart_that_stops_is_told_once_when_its_life_is_over(foreign: Eyewitne
     assert told(history, "heartbeat.end", ("life", "beat", "error")) == [(0, 1, "no beat for 5 s")]
     (end,) = [r for r in history if r.kind == "heartbeat.end"]
     assert 5_000_000_000 <= end.t < 6_000_000_000
+
+
+def test_a_silence_that_the_observer_slept_through_accuses_nobody(foreign: Eyewitness) -> None:
+    beat(foreign, 2)
+    for _ in range(3):
+        foreign.clock.zero -= 6_000_000_000
+        foreign.observer.drain()
+    _let_time_pass(foreign, 4)
+    assert not [r for r in foreign.over() if r.kind == "heartbeat.end"]
 
 
 def test_a_slow_beat_is_no_dead_heart(foreign: Eyewitness) -> None:

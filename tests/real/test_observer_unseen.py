@@ -138,3 +138,25 @@ def test_a_prompt_that_looks_torn_is_told_only_if_it_stays_so(
     prompts = [r for r in witness.history() if r.kind == "prompt"]
     assert [r["state"] for r in prompts] == ["whole", "torn"]
     assert prompts[-1].t <= closed
+
+
+def test_a_prompt_flushed_again_before_it_was_looked_at_is_unseen_not_mistaken_for_the_later_one(
+    witness: Eyewitness,
+) -> None:
+    system = witness.home() / "system"
+    system.mkdir()
+    prompt = system / "system.md"
+    prompt.write_text("<rules>\nold\n</rules>\n")
+    witness.observer.drain()
+    for text in ("first", "second"):
+        prompt.write_text(f"<rules>\n{text}\n</rules>\n")
+        (witness.home() / f"after-{text}").write_text("x")
+    witness.observer.drain()
+    history = witness.over()
+    told = [(r.kind, r.fields.get("path")) for r in history if r.kind in ("prompt", "write") and r.t > 0]
+    first, second = ("write", "/a-0/after-first"), ("write", "/a-0/after-second")
+    assert told == [("prompt", None), first, ("prompt", None), second], told
+    (gap,) = [r for r in history if r.kind == "unseen"]
+    at = {r.fields.get("path", r.kind): r.t for r in history if r.kind in ("prompt", "write")}
+    assert gap["missing"] == "system/system.md: flushed again before it was looked at"
+    assert gap["from"] < at["/a-0/after-first"] < gap["to"] == at["prompt"]

@@ -1,6 +1,7 @@
 """No body, however malformed, and no failed operation ends the heartbeat.
 
-Recorded ends count, and so do beats that stop for several of their usual intervals in a life that goes on.
+Recorded ends count, and so do beats that stop for several of their usual intervals in a life that goes on. Of an agent
+whose beats were not seen at all, since nobody could see them, nothing is said.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from collections.abc import Iterator
 
 from fleetbeat.checks import words
 from fleetbeat.checks.heartbeat import Death, deaths
-from fleetbeat.checks.model import Finding, Invariant
+from fleetbeat.checks.model import Finding, Invariant, Unknown
 from fleetbeat.checks.timeline import Agent
 from fleetbeat.checks.world import World
 
@@ -22,6 +23,21 @@ def check(world: World) -> Iterator[Finding]:
         for death in deaths(agent, world.end):
             text = f"{agent.name}: {_sentence(death)}"
             yield Finding(INVARIANT.id, "violation", "agent", death.at, text, agent.name, _pending(agent, death))
+    _seen_at_all(world)
+
+
+def _seen_at_all(world: World) -> None:
+    """Raises `Unknown` if of some agent not one beat was seen while it could not be seen whether it beats."""
+    dark = [
+        (agent.name, gap.missing)
+        for agent in world.agents.values()
+        if agent.lives and not (agent.beats or agent.spans or agent.heartbeat_ends)
+        if (gap := agent.unseen_within(agent.lives[0].begin.t, world.end)) is not None
+    ]
+    if dark:
+        name, missing = dark[0]
+        more = f" (and {len(dark) - 1} more)" if len(dark) > 1 else ""
+        raise Unknown(f"no beat of {name}{more} was seen: {missing}")
 
 
 def _sentence(death: Death) -> str:

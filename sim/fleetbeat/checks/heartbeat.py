@@ -36,15 +36,16 @@ def deaths(agent: Agent, end: int) -> list[Death]:
 
 
 def _silent(agent: Agent, life: Life, end: int) -> Death | None:
-    """Not told for a life with fewer than two beats: how often it beats is not known then."""
+    """Not told for a life without a beat, or with one where no interval was planned: how often it beats is not known."""
     beats = [(beat.t, beat.t, beat.end, 1, beat.number) for beat in agent.beats if beat.life == life.number]
     spans = [(span.t, span.last_start, span.end, span.count, -1) for span in agent.spans if span.life == life.number]
     seen = sorted(beats + spans)
     total = sum(item[3] for item in seen)
-    if total < 2:
+    planned = agent.fields.get("interval")
+    if total == 0 or (total == 1 and planned is None):
         return None
     last = max(item[2] for item in seen)
-    usual = (seen[-1][1] - seen[0][0]) // (total - 1)
+    usual = planned if total == 1 else (seen[-1][1] - seen[0][0]) // (total - 1)
     longest = max([usual, *(after[0] - before[1] for before, after in pairwise(seen))])
     over = end if life.end is None else life.end.t
     quiet = over - last - _busy(agent, last, over)

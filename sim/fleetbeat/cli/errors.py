@@ -27,7 +27,7 @@ MEANINGS = {
     BROKEN: "a violation, a gap, or a threshold missed (diff: the runs differ)",
     USAGE: "wrong usage, or an invalid scenario, history, case or check",
     INCONCLUSIVE: "inconclusive: a verdict is unknown, or the run never reached what it set out to test",
-    ENVIRONMENT: "something is missing from the environment: space on a disk, a permission, a library",
+    ENVIRONMENT: "something is missing from the environment: space on a disk, a permission, a library, an engine",
     INTERNAL: f"internal error ({TRACEBACK}=1 shows where)",
     INTERRUPTED: "interrupted; what was finished is saved",
 }
@@ -43,6 +43,8 @@ CODES = {
     "CheckError": USAGE,
     "Unwritable": ENVIRONMENT,
     "Missing": ENVIRONMENT,
+    "EngineError": ENVIRONMENT,
+    "CannotDo": ENVIRONMENT,
 }
 
 

@@ -35,6 +35,20 @@ def shown(duration_ns: int, *, quiet: bool) -> Iterator[Callable[[int], None] | 
         bar.stop()
 
 
+def teller(*, quiet: bool) -> Callable[[str, int, int], None]:
+    """A function to be told what is being prepared ("starting containers", 12, 100): one line on a terminal, rewritten
+    again and again and taken away at the end; nothing elsewhere."""
+    if quiet or not is_terminal(sys.stderr):
+        return lambda what, done, total: None
+
+    def tell(what: str, done: int, total: int) -> None:
+        line = f"{what}: {done} of {total}" if done < total else ""
+        sys.stderr.write(f"\r{line:<60}\r{line}")
+        sys.stderr.flush()
+
+    return tell
+
+
 class _Bar:
     """rich's bar, made and drawn only once the patience is over."""
 

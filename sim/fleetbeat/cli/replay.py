@@ -28,6 +28,11 @@ class Asked:
     checks: str | None = None
     bodies: bool = True
     ops: bool = True
+    root: str | None = None
+    keep_root: bool = False
+    means: str | None = None
+    docker_host: str | None = None
+    base: str | None = None
 
 
 def command(asked: Asked) -> str:
@@ -39,9 +44,18 @@ def command(asked: Asked) -> str:
         words += ["--seed", str(asked.seed)]
     if asked.engine != "des":
         words += ["--engine", asked.engine]
-    for option, value in (("--case", asked.case), ("--checks", asked.checks)):
+    options = (
+        ("--root", asked.root),
+        ("--means", asked.means),
+        ("--docker-host", asked.docker_host),
+        ("--base", asked.base),
+        ("--case", asked.case),
+        ("--checks", asked.checks),
+    )
+    for option, value in options:
         if value is not None:
             words += [option, value]
+    words += ["--keep-root"] if asked.keep_root else []
     words += [] if asked.bodies else ["--no-bodies"]
     words += [] if asked.ops else ["--no-ops"]
     words += ["--", asked.scenario] if asked.scenario.startswith("-") else [asked.scenario]

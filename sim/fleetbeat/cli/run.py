@@ -12,13 +12,13 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from fleetbeat.cli.errors import INTERRUPTED
 from fleetbeat.cli.output import emit, narrate, painter
-from fleetbeat.cli.progress import shown
+from fleetbeat.cli.progress import shown, teller
 from fleetbeat.cli.replay import Asked
 from fleetbeat.cli.replay import command as replay_command
 from fleetbeat.cli.staging import Staging
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from fleetbeat.scenario.model import Scenario
 
 CHOICE = click.Choice(["auto", "always", "never"])
+MEANS = click.Choice(["cheap", "real"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +48,18 @@ class Shown:
     "--set", "sets", multiple=True, metavar="PATH=VALUE", help="Override a field of the scenario; again for more."
 )
 @click.option("--seed", type=click.IntRange(0, 2**64 - 1), metavar="N", help="Another seed than the scenario's.")
-@click.option("--engine", default="des", metavar="NAME", help="What plays it: des (the simulation).", show_default=True)
+@click.option(
+    "--engine",
+    default="des",
+    metavar="NAME",
+    show_default=True,
+    help="What plays it: des (the simulation), process or docker (real agents, in real time).",
+)
+@click.option("--root", metavar="DIR", help="Real engines: the fleet's root; absent, empty, or left by a run of ours.")
+@click.option("--keep-root", is_flag=True, help="Real engines: leave the fleet's root where it is.")
+@click.option("--means", type=MEANS, help="Real engines: which means of faults come first.")
+@click.option("--docker-host", metavar="URL", help="Docker: this engine, by name; else this machine's.")
+@click.option("--base", metavar="IMAGE", help="Docker: the image that agents' images are built on.")
 @click.option("--case", metavar="FILE", help="A case file: choices of the run set by name.")
 @click.option("-o", "--output", metavar="DIR", help="Write everything into a new or empty directory.")
 @click.option("--json", "as_json", is_flag=True, help="The report as JSON on standard output.")
@@ -61,6 +73,11 @@ def command(
     sets: tuple[str, ...],
     seed: int | None,
     engine: str,
+    root: str | None,
+    keep_root: bool,
+    means: str | None,
+    docker_host: str | None,
+    base: str | None,
     case: str | None,
     output: str | None,
     as_json: bool,
@@ -75,7 +92,8 @@ def command(
     Exit code 0: held, or broken exactly as expected; 1: a promise broke or a threshold was missed; 3: inconclusive;
     the others as `fleetbeat --help` says.
     """
-    asked = Asked(scenario, sets, seed, engine, case, checks, not no_bodies, not no_ops)
+    real = (root, keep_root, means, docker_host, base)
+    asked = Asked(scenario, sets, seed, engine, case, checks, not no_bodies, not no_ops, *real)
     return run(asked, output, Shown(as_json, color, quiet))
 
 
@@ -89,8 +107,8 @@ def run(asked: Asked, output: str | None, how: Shown) -> int:
         staging = stack.enter_context(Staging(output)) if output is not None else None
         if staging is not None:
             staging.claim()
-        records = played(asked, plan, how)
-        kept = Kept(staging, plan.scenario, asked.bodies)
+        kept = Kept(staging, plan.scenario, asked)
+        records = kept.even_if_failed(lambda: played(asked, plan, how))
         try:
             with uninterrupted():
                 kept.history(records)
@@ -159,13 +177,43 @@ def played(asked: Asked, plan: Plan, how: Shown) -> list[Record]:
     """The history, without what is to be left out."""
     from fleetbeat.cli.errors import Refused
     from fleetbeat.engines import ENGINES
-    from fleetbeat.history.strip import without_bodies, without_ops
 
     if asked.engine not in ENGINES:
         raise Refused(f"--engine: got {asked.engine!r}, expected one of {', '.join(ENGINES)}")
+    extra = extras(asked)
+    if extra:
+        extra["tell"] = teller(quiet=how.quiet)
     engine = ENGINES.engine(asked.engine)
     with shown(plan.scenario.duration, quiet=how.quiet) as progress:
-        records = engine(plan.scenario, plan.overrides, progress)
+        return stripped(asked, engine(plan.scenario, plan.overrides, progress, **extra))
+
+
+def extras(asked: Asked) -> dict[str, Any]:
+    """What is asked of a real engine beyond the scenario. Raises Refused for an option that this engine lacks."""
+    from fleetbeat.cli.errors import Refused
+    from fleetbeat.engines import REAL
+
+    options: tuple[tuple[str, object, tuple[str, ...]], ...] = (
+        ("--root", asked.root, REAL),
+        ("--keep-root", asked.keep_root or None, REAL),
+        ("--means", asked.means, REAL),
+        ("--docker-host", asked.docker_host, ("docker",)),
+        ("--base", asked.base, ("docker",)),
+    )
+    for option, value, engines in options:
+        if value is not None and asked.engine not in engines:
+            raise Refused(f"{option}: got --engine {asked.engine}, expected {' or '.join(engines)}")
+    if asked.engine not in REAL:
+        return {}
+    root = None if asked.root is None else Path(asked.root)
+    extra = {"root": root, "keep_root": asked.keep_root, "prefer": asked.means or "cheap"}
+    return {**extra, "docker_host": asked.docker_host, "base": asked.base} if asked.engine == "docker" else extra
+
+
+def stripped(asked: Asked, records: list[Record]) -> list[Record]:
+    """The records without what is to be left out."""
+    from fleetbeat.history.strip import without_bodies, without_ops
+
     strips: Sequence[tuple[bool, Callable[[list[Record]], list[Record]]]] = (
         (asked.ops, without_ops),
         (asked.bodies, without_bodies),
@@ -181,7 +229,21 @@ class Kept:
 
     staging: Staging | None
     scenario: Scenario
-    bodies: bool
+    asked: Asked
+
+    def even_if_failed(self, play: Callable[[], list[Record]]) -> list[Record]:
+        """Plays. What was observed until an engine failed is kept, though nothing is made of it."""
+        from fleetbeat.engines.real.errors import EngineError
+
+        try:
+            return play()
+        except EngineError as error:
+            if error.records:
+                self.history(stripped(self.asked, error.records))
+                self.commit()
+                if self.staging is not None:
+                    narrate(f"fleetbeat: what was observed until then is saved in {self.staging.shown}")
+            raise
 
     def history(self, records: Sequence[Record]) -> None:
         """First what cannot be made again without playing."""
@@ -190,7 +252,7 @@ class Kept:
         from fleetbeat.cli.resolved import scenario_text
         from fleetbeat.history import jsonl
 
-        self.staging.write("scenario.yaml", scenario_text(self.scenario, bodies=self.bodies))
+        self.staging.write("scenario.yaml", scenario_text(self.scenario, bodies=self.asked.bodies))
         self.staging.place("history.jsonl", lambda path: jsonl.write(path, records))
 
     def judged(self, result: Judged) -> None:

@@ -29,7 +29,13 @@ class Engine(Protocol):
 
 
 #: name -> module that holds a function `run`
-MODULES = {"des": "fleetbeat.engines.des"}
+MODULES = {
+    "des": "fleetbeat.engines.des",
+    "process": "fleetbeat.engines.process",
+    "docker": "fleetbeat.engines.docker",
+}
+#: Those that play in real time, on real directories.
+REAL = ("process", "docker")
 
 
 class _Registry(dict[str, str]):

@@ -29,8 +29,12 @@ def head(
     injector: Injector,
     bodies: Bodies,
     waves: Mapping[str, Sequence[Sequence[str]]],
+    observed: Sequence[str] = ("ops",),
 ) -> list[Record]:
-    """Run, hosts, rollouts, planned faults, known bodies, agents there from the start; all at time 0."""
+    """Run, hosts, rollouts, planned faults, known bodies, agents there from the start; all at time 0.
+
+    `observed` says what this engine observes beyond the common part.
+    """
     records = [
         _record(
             "run",
@@ -41,7 +45,7 @@ def head(
                 "seed": scenario.seed,
                 "engine": engine,
                 "duration": scenario.duration,
-                "observed": ["ops"],
+                "observed": list(observed),
                 "expect": scenario.expect.model_dump(mode="json"),
                 "bound": BOUND_BEATS,
             },
@@ -117,4 +121,5 @@ def agent_fields(spec: AgentSpec, manifest: Manifest, bodies: Bodies, report: An
         "set_aside": list(manifest.set_aside),
         "known_gaps": list(manifest.known_gaps),
         "canonical": None if rules is None else bodies.see(rules.encode("utf-8"), "start", report),
+        "interval": spec.heartbeat.interval,
     }

@@ -20,9 +20,12 @@ from typing import Any
 SCHEMA = 1
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Record:
-    """One thing that happened. `t` in nanoseconds of virtual (or measured) time since the run began."""
+    """One thing that happened. `t` in nanoseconds of virtual (or measured) time since the run began.
+
+    Nobody changes one. Not declared frozen: making one would take twice as long, and engines make them by the million.
+    """
 
     t: int
     actor: str
@@ -99,6 +102,7 @@ KINDS: dict[str, dict[str, str]] = {
         "set_aside": "paths at which it sets signals aside on purpose, globs",
         "known_gaps": "invariant ids its manifest admits",
         "canonical?": "digest of canonical at the start, null if none",
+        "interval?": "its heartbeat's interval as planned, ns; null if nobody knows",
     },
     "life.begin": {"agent": "name", "life": "0 for the first"},
     "life.end": {"agent": "name", "life": "", "cause": "crash, power, end", "fault?": "id of the fault that did it"},
@@ -215,6 +219,29 @@ KINDS: dict[str, dict[str, str]] = {
         "effect": "error, partial, after, delay, crash, pause, power",
         "error?": "errno name",
     },
+    "fault.count": {
+        "fault": "id, or crash-N, stall, disk:HOST, system_disk:HOST",
+        "means": "list of the means that carried it out: harness, driver, permissions, remount, tmpfs, signal, strace",
+        "planned?": "how often it was to fire, known beforehand; null where chance or the agent's own steps decide",
+        "fired": "how often the means fired it",
+        "observed": "how often it was seen to have had its effect (the driver's report, strace's log, the process)",
+        "removed": "true if nothing of it is left on the machine",
+    },
+    # what a run in real time says about itself
+    "measured": {
+        "what": "observation (how late the observer is, against the agents' own clocks), clock (largest step of the wall"
+        " clock against the monotonic one)",
+        "count": "how often it was measured",
+        "p50?": "ns, null where nothing was measured",
+        "p90?": "ns",
+        "p99?": "ns",
+        "max?": "ns",
+    },
+    "note": {
+        "agent?": "name, null for none",
+        "text": "words for people, of the harness",
+        "told?": "what somebody's process wrote about it, such as its last lines: data",
+    },
     "unseen": {"agent?": "name, null for all", "from": "ns", "to": "ns", "missing": "what was not observed"},
     "choice.unmet": {"choice": "a case's choice, in words, that had nothing to decide: its step never came"},
     "hold.unmet": {"step": "step that was held", "until": "step that never came"},
@@ -231,7 +258,16 @@ KINDS: dict[str, dict[str, str]] = {
         "size?": "bytes moved",
         "body?": "digest of what was read of the signal, once the whole was read",
     },
-    "end": {"reason": "duration, interrupted"},
+    "timing": {
+        "agent": "name",
+        "life": "",
+        "beat": "number within the life, as its driver counts",
+        "start": "ns at which it began, as its driver measured",
+        "end": "ns at which its work ended",
+        "idle": "true if it changed nothing; of these only a sample is kept",
+        "ops": "list of [kind, ns of its begin, of its end, ok or errno name], without what a fault delayed",
+    },
+    "end": {"reason": "duration, interrupted, failed (the engine could not go on)"},
 }
 
 

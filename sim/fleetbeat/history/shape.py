@@ -14,9 +14,10 @@ from fleetbeat.history.records import KINDS
 
 _INTEGERS = (
     "schema", "seed", "duration", "bound", "disk", "system_disk", "clock_offset", "from", "life", "beat", "end",
-    "first", "last", "last_start", "rebuild", "attempt", "count", "wave", "episode", "nth", "size",
+    "first", "last", "last_start", "rebuild", "attempt", "count", "wave", "episode", "nth", "size", "start", "p50", "p90",
+    "p99", "max", "planned", "fired", "interval",
 )  # fmt: skip
-_BOOLEANS = ("blank", "spawned", "runnable", "readable")
+_BOOLEANS = ("blank", "spawned", "runnable", "readable", "removed", "idle")
 _LISTS = ("observed", "declares", "set_aside", "known_gaps", "targets")
 _MAPPINGS = ("expect", "ops", "fields")
 #: Names that mean different things in different kinds.
@@ -26,6 +27,9 @@ _EXCEPTIONS: dict[tuple[str, str], str] = {
     ("unseen", "to"): "integer",
     ("host", "clock_ppm"): "number",
     ("fault.plan", "probability"): "number",
+    ("fault.count", "means"): "list of texts",
+    ("fault.count", "observed"): "integer",
+    ("timing", "ops"): "list of [text, integer, integer, text]",
     ("rollout", "waves"): "list of lists of texts",
 }
 
@@ -38,6 +42,10 @@ def _is_texts(value: Any) -> bool:
     return isinstance(value, (list, tuple)) and all(isinstance(item, str) for item in value)
 
 
+def _is_timed(value: Any) -> bool:
+    return isinstance(value, (list, tuple)) and len(value) == 4 and tuple(map(type, value)) == (str, int, int, str)
+
+
 _TESTS: dict[str, Callable[[Any], bool]] = {
     "text": lambda value: isinstance(value, str),
     "integer": _is_integer,
@@ -45,6 +53,9 @@ _TESTS: dict[str, Callable[[Any], bool]] = {
     "true or false": lambda value: isinstance(value, bool),
     "list of texts": _is_texts,
     "list of lists of texts": lambda value: isinstance(value, (list, tuple)) and all(_is_texts(item) for item in value),
+    "list of [text, integer, integer, text]": lambda value: (
+        isinstance(value, (list, tuple)) and all(map(_is_timed, value))
+    ),
     "mapping": lambda value: isinstance(value, Mapping),
     "mapping of counts": lambda value: isinstance(value, Mapping) and all(_is_integer(n) for n in value.values()),
 }

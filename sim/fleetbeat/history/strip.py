@@ -54,6 +54,9 @@ def _bare(record: Record, secrets: frozenset[str]) -> Record:
         return _with(record, text=None, base64=None)
     if record.kind == "log":
         return _with(record, event=_guarded(record["event"], secrets), fields=_guarded(record["fields"], secrets))
+    if record.kind == "note" and record.get("told") is not None:
+        told = record["told"]
+        return record if _LEFT_OUT.fullmatch(told) else _with(record, told=left_out(told))
     if record.kind == "heartbeat.end":
         return _with(record, error=_guarded(record["error"].split(":", 1)[0].strip(), secrets))
     return record

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from fleetbeat.checks.model import CLASSES, FATES, Judgement, PostFate, Verdict
 from fleetbeat.history.records import Record
 from fleetbeat.metrics import Metrics
+from fleetbeat.report.real import Real, real
 
 SCHEMA = "fleetbeat.report/1"
 #: Most findings of one invariant, and most notable posts, that a report holds.
@@ -126,6 +127,8 @@ class Report:
     faults: tuple[FaultRow, ...]
     metrics: Metrics
     replay: str
+    #: What only a run in real time says; None for a simulated one.
+    real: Real | None = None
 
 
 def build(records: Sequence[Record], judgement: Judgement, metrics: Metrics, ruling: Ruling, replay: str) -> Report:
@@ -160,6 +163,7 @@ def build(records: Sequence[Record], judgement: Judgement, metrics: Metrics, rul
         faults=_faults(records),
         metrics=metrics,
         replay=replay,
+        real=real(records),
     )
 
 

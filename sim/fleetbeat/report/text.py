@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from itertools import groupby
 
 from fleetbeat.metrics.words import seconds
-from fleetbeat.report import tables
+from fleetbeat.report import real_text, tables
 from fleetbeat.report.data import PostRow, Report, VerdictRow
 from fleetbeat.report.plain import counted, item, safe
 
@@ -36,10 +36,13 @@ def render(report: Report, paint: Paint = _unpainted) -> str:
         ("Invariants", tables.invariants(report, paint)),
         ("Findings", _findings(report)),
         ("Faults", tables.faults(report)),
+        ("Faults carried out", real_text.counts(report.real)),
         ("Cost", tables.cost(report)),
         ("Operators' claims", tables.claims(report)),
         ("Targets that did not converge", _missing(report)),
         ("Expectations", _thresholds(report, paint)),
+        ("Observation", real_text.observation(report.real)),
+        ("Notes", real_text.notes(report.real)),
         ("Why", "\n".join(item(f"- {safe(reason)}") for reason in report.ruling.reasons)),
     )
     parts = [header(report)]

@@ -90,6 +90,11 @@ class Heart:
         if self._quiet_since is not None:
             self._quiet_since = max(self._quiet_since, now_ns)
 
+    def excused(self, length_ns: int) -> None:
+        """So long nobody could have seen a beat: the silence does not count."""
+        if self._quiet_since is not None:
+            self._quiet_since += length_ns
+
     # --- what is seen ---
 
     def begin(self, t: int) -> None:

@@ -1,7 +1,8 @@
 """The three names of each agent that matter: its signal, canonical, and the flushed prompt. Twin of `engines.des.watch`.
 
 What happened there is what the kernel says; what stands there is looked up when the event is handled. A prompt that
-looks torn then may be half-way through its next flush: that is told only if it still is so a moment later.
+looks torn then may be half-way through its next flush: that is told only if it still is so a moment later. One that was
+written to again before it was looked at showed something that nobody saw: until its next flush ends it is unseen.
 """
 
 from __future__ import annotations
@@ -47,6 +48,7 @@ class Names:
         self._queue = queue
         self._expected: dict[str, Expected] = {}
         self._doubtful: dict[str, tuple[int, Name]] = {}
+        self._overtaken: dict[str, tuple[int, Name]] = {}
         self._handlers = {SIGNAL: self._signal, CANONICAL: self._canonical, PROMPT: self._prompt}
 
     def expect(self, agent: str, expected: Expected | None) -> None:
@@ -131,21 +133,32 @@ class Names:
             name.standing = True
         elif mask & (CLOSE_WRITE | MOVED_TO):
             name.standing = True
-            self._show_prompt(name)
+            self._show_prompt(name, event)
         elif was and mask & (DELETE | MOVED_FROM):
             name.standing = False
             self._show_prompt(name)
         return False
 
-    def _show_prompt(self, name: Name) -> None:
+    def _show_prompt(self, name: Name, event: Event | None = None) -> None:
         t = self._voice.stamp()
         self._doubtful.pop(name.path, None)
         self._voice.seen(name.agent, t)
         section = self._section(name, self._read(name) if name.standing else None)
+        if event is not None and self._queue.writes_left(event):
+            self._overtaken.setdefault(name.path, (t, name))
+            return
+        self._sight(name.path, t)
         if section[0] == "torn":
             self._doubtful[name.path] = (t, name)
         else:
             self._tell_prompt(name, t, section)
+
+    def _sight(self, path: str, t: int) -> None:
+        """A prompt that had been overtaken is seen again."""
+        if path in self._overtaken:
+            since, name = self._overtaken.pop(path)
+            missing = f"{name.agent.relative(path)}: flushed again before it was looked at"
+            self._voice.unseen(name.agent.name, since, t, missing)
 
     def _tell_prompt(self, name: Name, t: int, section: tuple[str, str | None, bool]) -> None:
         name.last = section
@@ -169,6 +182,9 @@ class Names:
             if now_ns is None or now_ns - t >= PATIENCE_NS:
                 del self._doubtful[path]
                 self._tell_prompt(name, t, self._section(name, self._read(name)))
+        if now_ns is None:
+            for path in list(self._overtaken):
+                self._sight(path, self._voice.stamp())
 
     # --- what no event told ---
 

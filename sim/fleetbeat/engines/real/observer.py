@@ -40,6 +40,8 @@ from fleetbeat.scenario.resolve import AgentSpec
 
 #: What is overdue is looked after this often, ns.
 TEND_NS = 100_000_000
+#: Longer between two drains: the observer was held up, and so was the machine, ns.
+AWAY_NS = 500_000_000
 
 
 class Observer:
@@ -59,6 +61,7 @@ class Observer:
         self._logs = Logs(self._kernel, self._voice, self._queue, self._eyes)
         self._handled_ns = 0
         self._tended_ns = 0
+        self._awake_ns: int | None = None
         self._places.watch_root()
 
     @property
@@ -184,6 +187,7 @@ class Observer:
 
     def drain(self) -> None:
         """Handles all that the kernel has told so far, in order, and looks after what is overdue."""
+        self._allow_for_own_sleep()
         for event in self._queue:
             self._handle(event)
         self._places.forget_found()
@@ -194,6 +198,14 @@ class Observer:
             for heart in self._hearts.values():
                 heart.listen(now)
             self._voice.check_clock()
+
+    def _allow_for_own_sleep(self) -> None:
+        """Whoever was away for a while, on a machine too busy or asleep, cannot say that nothing came meanwhile."""
+        now, last = self._clock.now(), self._awake_ns
+        self._awake_ns = now
+        if last is not None and now - last > AWAY_NS:
+            for heart in self._hearts.values():
+                heart.excused(now - last)
 
     def _handle(self, event: Event) -> None:
         mask = event.mask

@@ -8,12 +8,14 @@ way is let end: the disk turns a moment later.
 from __future__ import annotations
 
 import errno
+import os
 from collections.abc import Collection, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
 from fleetbeat.engines.injector import Rule
 from fleetbeat.engines.real.means.disks import disk_over
+from fleetbeat.engines.real.means.inside import open_directory
 from fleetbeat.engines.real.means.model import Action, Idle, Stage, Tally
 from fleetbeat.engines.real.means.mounts import mounts_below, turn_read_only, unmount
 from fleetbeat.engines.real.means.standing import Standing
@@ -106,16 +108,18 @@ class Remount(Idle):
         self._held[name] = self._held.get(name, 0) + 1
         tally = self.tallies[rule.id]
         tally.fired += 1
-        tally.observed += _is_read_only(self._mounted[name])
+        tally.observed += is_read_only(stage.root(), self._mounted[name])
         self._standing.begin(stage, rule, name)
 
 
-def _is_read_only(directory: Path) -> bool:
-    """Found out by trying: only the kernel's own answer counts."""
-    probe = directory / ".fleetbeat-probe"
+def is_read_only(root: Path, directory: Path) -> bool:
+    """Found out by trying, with a file that has no name: only the kernel's own answer counts. Follows no link, for it is
+    the agent's directory."""
+    place = open_directory(root, directory)
     try:
-        probe.touch()
+        os.close(os.open(".", os.O_TMPFILE | os.O_WRONLY, 0o600, dir_fd=place))
     except OSError as error:
         return error.errno == errno.EROFS
-    probe.unlink()
+    finally:
+        os.close(place)
     return False
