@@ -91,7 +91,8 @@ def modules(top: Path) -> list[Module]:
 
 def imports(module: Module) -> Iterator[tuple[ast.AST, str]]:
     """Everything a module imports, wherever in it: by statement, by `import_module`, or as a text `fleetbeat.x.y` that
-    somebody will import by name (x a layer: labels of containers are spelled alike). `from a import b` is `a.b`, whether b is a module or not."""
+    somebody will import by name (x a layer: labels of containers are spelled alike). `from a import b` is `a.b`, whether
+    b is a module or not."""
     for node in ast.walk(module.tree):
         if isinstance(node, ast.Import):
             yield from ((node, alias.name) for alias in node.names)

@@ -41,11 +41,12 @@ def _silent(agent: Agent, life: Life, end: int) -> Death | None:
     spans = [(span.t, span.last_start, span.end, span.count, -1) for span in agent.spans if span.life == life.number]
     seen = sorted(beats + spans)
     total = sum(item[3] for item in seen)
-    planned = agent.fields.get("interval")
-    if total == 0 or (total == 1 and planned is None):
+    usual: int | None = agent.fields.get("interval") if total == 1 else None
+    if total > 1:
+        usual = (seen[-1][1] - seen[0][0]) // (total - 1)
+    if usual is None:
         return None
     last = max(item[2] for item in seen)
-    usual = planned if total == 1 else (seen[-1][1] - seen[0][0]) // (total - 1)
     longest = max([usual, *(after[0] - before[1] for before, after in pairwise(seen))])
     over = end if life.end is None else life.end.t
     quiet = over - last - _busy(agent, last, over)
