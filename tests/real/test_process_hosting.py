@@ -72,7 +72,11 @@ def children_of(pid: int) -> list[int]:
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
 def test_a_process_is_its_user_with_no_other_group_and_runs_in_its_folder(host: Host) -> None:
-    assert host.said("sh", "-c", "id -u; id -G; pwd; umask").split() == ["1000", "1000", str(host.folder), "0022"]
+    """Its folder, or a copy of it where its user may not look into the checkout."""
+    uid, groups, mask, folder = host.said("sh", "-c", "id -u; id -G; umask; pwd").split()
+    assert (uid, groups, mask) == ("1000", "1000", "0022")
+    assert (Path(folder) / "agent.yaml").read_bytes() == (host.folder / "agent.yaml").read_bytes()
+    assert Path(folder) == host.folder or Path(folder).is_relative_to(host.root.path)
 
 
 def test_a_process_sees_nothing_of_our_environment_nor_of_our_files(
