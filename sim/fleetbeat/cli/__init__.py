@@ -21,6 +21,8 @@ COMMANDS = {
     "replay": ("fleetbeat.cli.replay_case", "Play a case file and say whether it still breaks."),
     "selftest": ("fleetbeat.cli.selftest", "Search agents that are wrong on purpose; each must be caught."),
     "rate": ("fleetbeat.cli.rate", "Estimate how often a post meets a fate, per million posts."),
+    "sweep": ("fleetbeat.cli.sweep", "Play a scenario over a grid of values and many seeds."),
+    "query": ("fleetbeat.cli.query", "Ask the tables of a sweep or a run in SQL."),
     "check": ("fleetbeat.cli.check", "Judge a history from its file alone."),
     "diff": ("fleetbeat.cli.diff", "Say where two runs part and what that changed."),
     "conform": ("fleetbeat.cli.conform", "Lay simulation and real runs of a scenario side by side."),

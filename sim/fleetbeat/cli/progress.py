@@ -76,3 +76,26 @@ class _Bar:
     def stop(self) -> None:
         if self.drawn is not None:
             self.drawn.stop()
+
+
+def stopwatch() -> Callable[[], float]:
+    """How many seconds have gone by since now?"""
+    began = time.monotonic()
+    return lambda: time.monotonic() - began
+
+
+def pace(what: str, *, quiet: bool) -> Callable[[int, int], None]:
+    """A function to be told how many of how many are done: one line with rate and time left on a terminal, rewritten and
+    taken away at the end; nothing elsewhere."""
+    if quiet or not is_terminal(sys.stderr):
+        return lambda done, total: None
+    spent = stopwatch()
+
+    def tell(done: int, total: int) -> None:
+        rate = done / max(spent(), 1e-9)
+        left = f"{done:,} of {total:,} {what}, {rate:.3g} a second, {(total - done) / rate:,.0f} s left" if rate else ""
+        line = left if done < total else ""
+        sys.stderr.write(f"\r{line:<79}\r{line}")
+        sys.stderr.flush()
+
+    return tell
