@@ -118,3 +118,9 @@ def test_an_interrupted_run_ends_it_and_keeps_nothing_half_done(
     assert main(["conform", "s.yaml", "-o", "out", *SHORT]) == 130
     assert sorted(path.name for path in Path().iterdir()) == ["s.yaml"]
     assert "interrupted" in capsys.readouterr().err
+
+
+def test_an_agent_of_which_no_row_could_be_observed_is_not_held_for_right(tmp_path: Path) -> None:
+    (tmp_path / "own").mkdir()
+    (tmp_path / "own" / "agent.yaml").write_text("name: own\ncommand: [sleep, '100']\n")
+    assert main(["agents", "check", "./own", "--engine", "des", "--row", "replaced"]) == 3

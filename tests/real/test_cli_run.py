@@ -13,6 +13,7 @@ from tests.cli.calls import Desk
 from tests.real.ground import ended, fleetbeat, ground, until  # noqa: F401
 
 from fleetbeat.cli import main
+from fleetbeat.cli.output import Unwritable
 from fleetbeat.cli.replay import Asked
 from fleetbeat.cli.replay import command as replay
 from fleetbeat.engines.process.leftovers import processes
@@ -78,6 +79,21 @@ def test_what_was_observed_before_an_engine_failed_is_kept(desk: Desk) -> None:
     assert sorted(path.name for path in Path("out").iterdir()) == ["history.jsonl", "scenario.yaml"]
     kinds = [json.loads(line)["kind"] for line in Path("out/history.jsonl").read_text().splitlines()]
     assert kinds == [record.kind for record in records]
+
+
+@pytest.mark.parametrize("engine", ["des", "process"])
+def test_a_real_run_whose_report_finds_no_room_is_told_and_its_history_kept(desk: Desk, engine: str) -> None:
+    def full(*_: object) -> None:
+        raise Unwritable("out/report.txt: got No space left on device, expected to be able to write there")
+
+    records = desk.records
+    desk.monkeypatch.setattr("fleetbeat.cli.run.Kept.judged", full)
+    desk.monkeypatch.setattr("fleetbeat.engines.ENGINES.engine", lambda _: lambda *_, **__: records)
+    assert main(["run", "s.yaml", "--engine", engine, "-o", "out"]) == 4
+    told = desk.capsys.readouterr()
+    is_real = engine == "process"
+    assert ("Fates of posts" in told.out, Path("out/history.jsonl").exists()) == (is_real, is_real)
+    assert "No space left" in told.err
 
 
 def test_a_run_is_told_and_its_directory_replays(ground: Path) -> None:  # noqa: F811

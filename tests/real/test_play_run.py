@@ -240,6 +240,17 @@ def test_a_case_file_is_refused_before_anything_is_made(ground: Path) -> None:  
     assert [path.name for path in ground.iterdir()] == ["s.yaml"]
 
 
+@pytest.mark.parametrize(("latency", "said"), [("{unlink: 50ms}", 1), ("{}", 0)])
+def test_a_latency_that_only_a_simulation_plays_is_said_to_be_left_out(
+    latency: str,
+    said: int,
+    ground: Path,  # noqa: F811
+) -> None:
+    text = f"name: slow\nduration: 300ms\nfleet: {{agents: 1, latency: {latency}}}\nrollouts: []\n"
+    found = [record for record in run(scenario(ground, text)) if record.kind == "note"]
+    assert [record["text"] for record in found] == [playing.NOT_PLAYED] * said
+
+
 def test_what_was_observed_is_kept_when_the_run_fails(ground: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: F811
     def full(*_: object) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "/disk/plan-1.json")

@@ -40,6 +40,12 @@ def test_how_late_things_were_seen_is_said_with_its_quantiles() -> None:
     assert "stepped by 7ns at most" in told
 
 
+@pytest.mark.parametrize(("p99", "said"), [(10_000_000, False), (10_000_001, True)])
+def test_a_machine_too_busy_to_time_things_on_is_said_to_be(p99: int, said: bool) -> None:
+    measured = rec(9, "measured", what="observation", count=3, p50=1, p90=2, p99=p99, max=p99)
+    assert ("The machine was busy" in real_text.observation(_real(measured))) == said
+
+
 def test_nothing_measured_is_said_and_is_not_called_nought() -> None:
     told = real_text.observation(_real(rec(9, "measured", what="observation", count=0)))
     assert "not measured" in told

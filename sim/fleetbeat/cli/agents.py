@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from fleetbeat.cli.errors import BROKEN, HELD
+from fleetbeat.cli.errors import BROKEN, HELD, INCONCLUSIVE
 
 if TYPE_CHECKING:
     from fleetbeat.conform.row import Row
@@ -61,7 +61,7 @@ def _engines(manifest: Manifest, folder: Path) -> str:
 def check(agent: str, engines: tuple[str, ...], names: tuple[str, ...], as_json: bool) -> int:
     """Play each row of the specification's table against an agent, in simulation and on real files.
 
-    Exit code 0: nothing differs; 1: something does.
+    Exit code 0: nothing differs; 1: something does; 3: no row could be observed.
     """
     from fleetbeat.cli.output import emit
     from fleetbeat.conform import suite_words
@@ -77,7 +77,10 @@ def check(agent: str, engines: tuple[str, ...], names: tuple[str, ...], as_json:
         emit(suite_words.document(manifest.name, rows, answers))
     else:
         emit(suite_words.render(manifest.name, manifest.about, rows, answers))
-    return BROKEN if any(one.answer == "differs" for results in answers.values() for one in results) else HELD
+    found = [one.answer for results in answers.values() for one in results]
+    if "differs" in found:
+        return BROKEN
+    return HELD if "as specified" in found else INCONCLUSIVE
 
 
 def _chosen(names: Sequence[str]) -> tuple[Row, ...]:

@@ -27,13 +27,17 @@ def command(root: str | None, images: bool, docker_host: str | None, dry_run: bo
     from fleetbeat.cli.output import emit, narrate
     from fleetbeat.engines.process.leftovers import leftovers
     from fleetbeat.engines.real.errors import EngineError
-    from fleetbeat.engines.real.root import read_mark
+    from fleetbeat.engines.real.root import is_home, is_ours, read_mark
     from fleetbeat.report.plain import safe, safe_lines
 
     place = None if root is None else Path(root).absolute()
     mark = None if place is None else read_mark(place)
-    if place is not None and mark is None:
-        raise Refused(f"--root: got {safe(str(root))}, expected a directory that a run marked as its own")
+    if place is not None and (not root or mark is None):
+        raise Refused(f"--root: got {safe(str(root)) or 'nothing'}, expected a directory that a run marked as its own")
+    if place is not None and (not is_ours(place) or is_home(place) or place.resolve() == Path("/")):
+        raise Refused(
+            f"--root: got {safe(str(root))}, which is marked and yet a link, a home or another user's, expected our own"
+        )
     if mark is not None and mark.is_alive:
         raise Refused(f"--root: got the root of a run that goes on (process {mark.pid}), expected one that is gone")
     word = "would remove" if dry_run else "removed"

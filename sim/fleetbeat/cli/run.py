@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from fleetbeat.cli.errors import INTERRUPTED
-from fleetbeat.cli.output import emit, narrate, painter
+from fleetbeat.cli.output import Unwritable, emit, narrate, painter
 from fleetbeat.cli.progress import shown, teller
 from fleetbeat.cli.replay import Asked
 from fleetbeat.cli.replay import command as replay_command
@@ -113,7 +113,8 @@ def run(asked: Asked, output: str | None, how: Shown) -> int:
             with uninterrupted():
                 kept.history(records)
             result = judged(records, checks, replay_command(asked))
-            kept.judged(result)
+            with kept.whatever_fits(lambda: tell(result, how)):
+                kept.judged(result)
         except KeyboardInterrupt:
             kept.commit()
             raise
@@ -205,6 +206,8 @@ def extras(asked: Asked) -> dict[str, Any]:
             raise Refused(f"{option}: got --engine {asked.engine}, expected {' or '.join(engines)}")
     if asked.engine not in REAL:
         return {}
+    if asked.root == "":
+        raise Refused("--root: got nothing, expected a directory")
     root = None if asked.root is None else Path(asked.root)
     extra = {"root": root, "keep_root": asked.keep_root, "prefer": asked.means or "cheap"}
     return {**extra, "docker_host": asked.docker_host, "base": asked.base} if asked.engine == "docker" else extra
@@ -254,6 +257,19 @@ class Kept:
 
         self.staging.write("scenario.yaml", scenario_text(self.scenario, bodies=self.asked.bodies))
         self.staging.place("history.jsonl", lambda path: jsonl.write(path, records))
+
+    @contextmanager
+    def whatever_fits(self, tell: Callable[[], None]) -> Iterator[None]:
+        """A real run cannot be had again: where its report cannot be written, its history is kept, and it is told."""
+        from fleetbeat.engines import REAL
+
+        try:
+            yield
+        except Unwritable:
+            if self.asked.engine in REAL:
+                self.commit()
+                tell()
+            raise
 
     def judged(self, result: Judged) -> None:
         if self.staging is None:

@@ -102,7 +102,10 @@ def code_for(root: FleetRoot, copies: Copies, uid: int | None, programs: Sequenc
     """
     guard = root.code / "guard.py"
     if not guard.exists():
-        shutil.copy(Path(__file__).with_name("guard.py"), guard)
+        try:
+            shutil.copy(Path(__file__).with_name("guard.py"), guard)
+        except OSError as error:
+            raise EngineError(f"{guard}: got {error.strerror}, expected to be able to copy a program there") from error
         guard.chmod(0o644)
     why = ""
     system = shutil.which("python3", path=SYSTEM_PATH)

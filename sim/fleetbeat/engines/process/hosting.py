@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import stat
 import subprocess
 import time
 from collections.abc import Sequence
@@ -11,9 +12,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fleetbeat.engines.process.code import SYSTEM_PATH, Code, Copies, code_for
+from fleetbeat.engines.process.strays import Strays
 from fleetbeat.engines.real.crew import MOST, Crew
 from fleetbeat.engines.real.errors import EngineError
 from fleetbeat.engines.real.hosting import OUTPUT, Ended, Launch, Seen, Tell, last_lines
+from fleetbeat.engines.real.play_files import remove
 from fleetbeat.engines.real.root import FleetRoot
 
 #: How long polite stopping may take before it is not polite any more.
@@ -41,6 +44,7 @@ class Processes:
         self._root: FleetRoot | None = None
         self._codes: dict[int, Code] = {}
         self._running: dict[str, Running] = {}
+        self._strays: Strays | None = None
 
     def check(self) -> None:
         return
@@ -57,6 +61,7 @@ class Processes:
 
     def prepare(self, root: FleetRoot, crews: Sequence[Crew], tell: Tell) -> None:
         self._root = root
+        self._strays = Strays()
         copies = Copies(root, list(dict.fromkeys(crew.folder for crew in crews)))
         for uid in dict.fromkeys(crew.uid for crew in crews):
             mine = [crew for crew in crews if crew.uid == uid]
@@ -83,9 +88,8 @@ class Processes:
             guard = [code.python, "-S", code.guard, str(root.lease), str(LEASE_S)]
             words = [*guard, *launch.prefix, *launch.words]
         who = {"user": crew.uid, "group": crew.uid, "extra_groups": []} if os.geteuid() == 0 else {}
-        flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW
         try:
-            output = os.open(root.own(crew.id) / OUTPUT, flags, 0o644)
+            output = _output(root.own(crew.id) / OUTPUT)
             try:
                 process = subprocess.Popen(
                     words,
@@ -178,6 +182,24 @@ class Processes:
         for running in self._running.values():
             running.process.wait()
         self._running = {}
+        if self._strays is not None:
+            self._strays.end()
+            self._strays = None
+
+
+def _output(path: Path) -> int:
+    """Opens what a process writes to, in a directory that is the agent's: what it put there instead is taken away."""
+    flags = os.O_WRONLY | os.O_APPEND | os.O_NOFOLLOW
+    try:
+        descriptor = os.open(path, flags | os.O_NONBLOCK)
+        found = os.fstat(descriptor)
+        if stat.S_ISREG(found.st_mode) and found.st_nlink == 1:
+            return descriptor
+        os.close(descriptor)
+    except OSError:
+        pass
+    remove(path)
+    return os.open(path, flags | os.O_CREAT | os.O_EXCL, 0o644)
 
 
 def _children(pid: int) -> list[int]:

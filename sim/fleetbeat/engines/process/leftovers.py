@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from fleetbeat.engines.real.root import empty, left_behind, read_mark, start_of
+from fleetbeat.engines.real.root import empty, is_ours, left_behind, read_mark, start_of
 
 GRACE_S = 5.0
 
@@ -54,7 +54,7 @@ def leftovers(root: Path | None = None) -> list[Left]:
     roots = [(place, mark) for place, mark in left_behind(root) if not mark.is_alive]
     if root is not None:
         mark = read_mark(root)
-        roots = [] if mark is None or mark.is_alive or root.is_symlink() else [(root, mark)]
+        roots = [] if mark is None or mark.is_alive or not is_ours(root) else [(root, mark)]
     runs = {mark.run: None for _, mark in roots}
     found = []
     for pid, run in processes():

@@ -129,8 +129,8 @@ def log_event(line: bytes, size: int) -> tuple[str, dict[str, str], float | None
         return "unreadable", {"why": str(why), "size": str(size), "text": text}, None
     told = entry.pop("ts", None)
     is_time = isinstance(told, (int, float)) and not isinstance(told, bool) and abs(told) < 1e12
-    fields = {_whole(name): _whole(value if isinstance(value, str) else _text(value)) for name, value in entry.items()}
-    return _whole(event), fields, float(told) if is_time and told is not None else None
+    fields = {whole(name): whole(value if isinstance(value, str) else _text(value)) for name, value in entry.items()}
+    return whole(event), fields, float(told) if is_time and told is not None else None
 
 
 def _text(value: object) -> str:
@@ -140,7 +140,7 @@ def _text(value: object) -> str:
         return "?"
 
 
-def _whole(text: str) -> str:
+def whole(text: str) -> str:
     """The same text if it can be written down as UTF-8; half of a pair as an escape otherwise."""
     return text.encode("utf-8", "backslashreplace").decode("utf-8")
 

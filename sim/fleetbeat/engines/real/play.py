@@ -35,11 +35,16 @@ from fleetbeat.history.records import Record
 from fleetbeat.protocol.live import SOON
 from fleetbeat.scenario.library import find_agent
 from fleetbeat.scenario.manifest import Manifest, load_manifest
-from fleetbeat.scenario.model import Scenario
+from fleetbeat.scenario.model import Latency, Scenario
 from fleetbeat.scenario.resolve import agents as resolve_agents
 from fleetbeat.scenario.resolve import waves as resolve_waves
 
 RENEW_S = 2.0
+#: Said of a scenario that gives agents latencies; a fault with a delay is what slows an operation for real.
+NOT_PLAYED = (
+    "agents' operations take what this machine takes: the latency that the scenario gives them is for simulation alone "
+    "(a fault with a delay is played)"
+)
 #: How long an agent with a command of its own may take to its first beat before the run begins without it, ns.
 FIRST_BEAT_NS = 10_000_000_000
 #: From saying that the go comes soon to the go: time for every driver to look (`protocol.live.SELDOM_POLL_S`), and more.
@@ -266,6 +271,8 @@ class _Run:
         world, fleet = self.world, self.fleet
         world.clock.start_at(world.clock.zero + world.now)
         fleet.is_begun = True
+        if any(spec.latency != Latency() for spec in world.specs.values()):
+            world.sink.add(0, "harness", "note", agent=None, text=NOT_PLAYED, told=None)
         for crew in self.crews:
             if crew.spawn_at is None:
                 fleet.begin(crew)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import ctypes
 import errno
 import os
+import shutil
 import stat
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -21,6 +22,7 @@ from fleetbeat.files.real import FLAGS, Opened, RealFiles
 
 #: For setfsuid, which Python lacks: unlike seteuid it concerns the calling thread alone, and files alone.
 _LIBC = ctypes.CDLL(None)
+PASSING = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class Users:
@@ -82,6 +84,10 @@ class HarnessFiles(RealFiles):
         self._inodes: dict[int, int] = {}
         self._places: dict[int, int] = {}
         self._contents: dict[int, bytearray] = {}
+        self._ways: list[int] = []
+
+    def __del__(self) -> None:
+        self.done()
 
     def path_of(self, handle: int) -> str | None:
         """The fleet-wide path under which a handle was opened; None once it is closed."""
@@ -141,14 +147,30 @@ class HarnessFiles(RealFiles):
             return
 
     def _real(self, path: str) -> str:
-        """The place on the machine. Raises ELOOP for a link on the way to it."""
+        """The place on the machine, by way of its directory, which is kept open: what is put there instead meanwhile leads
+        nowhere. Good until two more are asked for. Raises ELOOP for a link on the way to it."""
         above, last = components(path)
-        place = self._root
+        if not last:
+            return self._root
+        at = os.open(self._root, PASSING)
         for name in above:
-            place += f"/{name}"
-            if os.path.islink(place):
-                raise failure(errno.ELOOP, path)
-        return f"{place}/{last}" if last else place
+            try:
+                below = os.open(name, PASSING, dir_fd=at)
+            except OSError as error:
+                is_link = error.errno == errno.ENOTDIR and _is_link(name, at)
+                raise failure(errno.ELOOP if is_link else error.errno or errno.EIO, path) from error
+            finally:
+                os.close(at)
+            at = below
+        self._ways.append(at)
+        if len(self._ways) > 2:
+            os.close(self._ways.pop(0))
+        return f"/proc/self/fd/{at}/{last}"
+
+    def done(self) -> None:
+        """Closes the directories that are kept open."""
+        while self._ways:
+            os.close(self._ways.pop())
 
 
 def make_directories(root: Path, path: str, uid: int, users: Users) -> None:
@@ -180,12 +202,37 @@ def make_directories(root: Path, path: str, uid: int, users: Users) -> None:
 
 def put(root: Path, path: str, data: bytes, uid: int, users: Users) -> None:
     """Makes a file of the fleet that is not there yet, for `uid`. Its directory is ours or was just made."""
-    place = root / path.lstrip("/")
-    descriptor = os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o644)
+    *above, last = path.strip("/").split("/")
+    at = os.open(root, PASSING)
+    try:
+        for name in above:
+            below = os.open(name, PASSING, dir_fd=at)
+            os.close(at)
+            at = below
+        descriptor = os.open(last, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o644, dir_fd=at)
+    finally:
+        os.close(at)
     with os.fdopen(descriptor, "wb") as file:
         file.write(data)
         os.fchmod(file.fileno(), 0o644)
         users.give(file.fileno(), uid)
+
+
+def remove(place: Path) -> None:
+    """Takes away whatever stands at a name of ours in a directory that others write to; nothing is no error."""
+    try:
+        place.unlink()
+    except FileNotFoundError:
+        return
+    except OSError:
+        shutil.rmtree(place)
+
+
+def _is_link(name: str, at: int) -> bool:
+    try:
+        return stat.S_ISLNK(os.lstat(name, dir_fd=at).st_mode)
+    except OSError:
+        return False
 
 
 def is_regular(place: Path) -> bool:

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 
 from fleetbeat.engines.injector import Rule
 from fleetbeat.engines.real.crew import Crew
+from fleetbeat.engines.real.play_files import remove
 from fleetbeat.engines.real.play_world import World
 from fleetbeat.protocol.live_plan import AgentPlan, Amount, HeartbeatPlan, LivePlan, RebuildPlan, to_json
 from fleetbeat.scenario.resolve import AgentSpec, select
@@ -52,7 +53,8 @@ class Planner:
         )
         name = f"plan-{life}.json"
         path = world.root.own(crew.id) / name
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o644)
+        remove(path)  # the directory is the agent's: what it put there is not written to
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o644)
         with os.fdopen(descriptor, "w") as file:
             file.write(to_json(plan) + "\n")
         return f"{there.own}/{name}"

@@ -9,9 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from fleetbeat.engines.real.logs import whole
 from fleetbeat.engines.real.play_world import World
 
 Line = Mapping[str, Any]
+#: Times are ns in 64 bits.
+LARGEST = 2**62
 
 
 class Reports:
@@ -43,8 +46,8 @@ class Reports:
         if act is None:
             return
         try:
-            act(crew, line)
-        except (KeyError, TypeError, ValueError) as error:
+            act(crew, {name: _sound(value) for name, value in line.items()})
+        except (KeyError, TypeError, ValueError, OverflowError) as error:
             if crew not in self._doubted:
                 self._doubted[crew] = None
                 self._note(None, f"{crew}: a report that does not read as one: {type(error).__name__}: {error}")
@@ -108,3 +111,12 @@ class Reports:
             "its program does not keep to the vocabulary" if line["what"] == "program.error" else "its driver failed"
         )
         self._note(about["agent"], f"{whose}:", str(line["error"]))
+
+
+def _sound(value: object) -> object:
+    """A value that can be written down. Raises ValueError for a number that is no time or count."""
+    if isinstance(value, str):
+        return whole(value)
+    if isinstance(value, (int, float)) and not -LARGEST <= value <= LARGEST:
+        raise ValueError("a number out of range")
+    return [_sound(one) for one in value] if isinstance(value, list) else value

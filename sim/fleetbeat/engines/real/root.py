@@ -27,6 +27,7 @@ from pathlib import Path
 from typing import Any
 
 from fleetbeat.engines.real.errors import CannotDo, EngineError
+from fleetbeat.report.plain import safe
 
 MARK = ".fleetbeat-root"
 FORMAT = 1
@@ -43,6 +44,12 @@ class Mark:
     scenario: str
     started: float
     format: int = FORMAT
+
+    @property
+    def is_well_formed(self) -> bool:
+        """Whether it holds what its fields say: somebody else may have written it."""
+        texts = (self.run, self.engine, self.scenario)
+        return all(type(text) is str for text in texts) and type(self.pid) is int and type(self.pid_start) is int
 
     @property
     def is_alive(self) -> bool:
@@ -127,7 +134,7 @@ def make_root(where: Path | None, engine: str, scenario: str) -> FleetRoot:
             raise
     except OSError as error:
         raise EngineError(
-            f"fleet root {error.filename or where}: got {error.strerror or error}, expected to be able to write there"
+            f"fleet root {safe(error.filename or where)}: got {error.strerror or error}, expected to be able to write there"
         ) from error
     return root
 
@@ -140,17 +147,32 @@ def read_mark(path: Path) -> Mark | None:
             if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
                 return None
             data: dict[str, Any] = json.loads(file.read(4096))
-        return Mark(**data) if data.get("format") == FORMAT else None
-    except (OSError, ValueError, TypeError, AttributeError):
+        mark = Mark(**data)
+    except (OSError, ValueError, TypeError, AttributeError, RecursionError):
         return None
+    return mark if mark.format == FORMAT and mark.is_well_formed else None
+
+
+def is_ours(path: Path) -> bool:
+    """Whether a directory is ours to empty: no link, and owned by this user. A mark alone anybody may write."""
+    try:
+        found = path.lstat()
+    except OSError:
+        return False
+    return stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid()
+
+
+def is_home(path: Path) -> bool:
+    """Whether it is somebody's home directory."""
+    return any(str(path) == user.pw_dir.rstrip("/") for user in pwd.getpwall()) or path == Path.home()
 
 
 def left_behind(more: Path | None = None) -> list[tuple[Path, Mark]]:
-    """The marked roots in the usual place, and `more` if it is marked, in order; owners may be alive or gone."""
+    """The marked roots of ours in the usual place, and `more` if it is one, in order; owners may be alive or gone."""
     base = base_directory()
-    places = sorted(base.glob("run-*")) if base.is_dir() and not base.is_symlink() else []
+    places = sorted(base.glob("run-*")) if is_ours(base) else []
     places += [more] if more is not None and more not in places else []
-    marks = [(place, read_mark(place)) for place in places if not place.is_symlink()]
+    marks = [(place, read_mark(place)) for place in places if is_ours(place)]
     return [(place, mark) for place, mark in marks if mark is not None]
 
 
@@ -232,17 +254,17 @@ def _own_place() -> tuple[Path, bool]:
 
 def _given_place(where: Path) -> tuple[Path, bool]:
     """A place named by somebody. Every reason to refuse it is checked before anything is made."""
-    path = Path(os.path.abspath(where))
-    shown = f"--root: {where}"
+    path = Path("/" + os.path.abspath(where).lstrip("/"))
+    shown = f"--root: {safe(where)}"
     if path == Path("/"):
         raise CannotDo(f"{shown}: got the root of the file system, expected a directory of its own")
     if os.path.realpath(path) != str(path):
         raise CannotDo(f"{shown}: got a path with a symbolic link in it, expected one without")
-    if any(str(path) == user.pw_dir.rstrip("/") for user in pwd.getpwall()) or path == Path.home():
+    if is_home(path):
         raise CannotDo(f"{shown}: got a home directory, expected a directory of its own")
     for above in path.parents:
         if os.path.lexists(above / MARK):
-            raise CannotDo(f"{shown}: got a place inside another fleet root ({above}), expected one of its own")
+            raise CannotDo(f"{shown}: got a place inside another fleet root ({safe(above)}), expected one of its own")
     if not os.path.lexists(path):
         if not path.parent.is_dir():
             raise CannotDo(f"{shown}: got a place in no directory, expected its parent to exist")
@@ -250,8 +272,11 @@ def _given_place(where: Path) -> tuple[Path, bool]:
         return path, True
     if not path.is_dir():
         raise CannotDo(f"{shown}: got something that is no directory, expected none there or an empty one")
-    if path.stat().st_uid != os.getuid():
+    found = path.stat()
+    if found.st_uid != os.getuid():
         raise CannotDo(f"{shown}: got a directory of another user, expected one of ours")
+    if found.st_mode & 0o002:
+        raise CannotDo(f"{shown}: got a directory that anybody may write to, expected one that is ours alone")
     _adopt(path, shown)
     return path, False
 
