@@ -226,3 +226,9 @@ def test_a_nearest_rank_is_not_moved_by_rounding() -> None:
     """0.55 * 100 is 55.00000000000001 in floating point, whose ceiling would be the 56th value."""
     assert ceil(0.55 * 100) == 56
     assert stats.quantile([float(n) for n in range(1, 101)], 0.55).value == 55.0
+
+
+def test_a_cell_that_seldom_gets_there_is_not_the_best_for_the_few_times_it_did() -> None:
+    slow, seldom = [5.0 + n / 10 for n in range(10)], [1.0, 1.1, *[None] * 8]
+    assert stats.to_best([seldom, slow])[0] == 1
+    assert stats.to_best([seldom, [None] * 10])[0] == 0

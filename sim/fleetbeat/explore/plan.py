@@ -256,7 +256,7 @@ def _fault(rule: Rule) -> FaultPlan:
 
 
 def _post(rollout: Rollout, spec: AgentSpec, choices: Hashed) -> PostPlan:
-    from fleetbeat.engines.des.operator import temporary_of
+    from fleetbeat.engines.delivery import temporary_of
     from fleetbeat.history.records import digest
 
     body = body_of(rollout)

@@ -335,7 +335,7 @@ def _anchors(sketch: Sketch) -> dict[Episode, int]:
 
 def temporary(rollout: Rollout, seed: int) -> str:
     """What the engine calls the temporary of a rollout's post to `a-0`, relative to home."""
-    from fleetbeat.engines.des.operator import temporary_of
+    from fleetbeat.engines.delivery import temporary_of
 
     actor = f"{rollout.operator}:{rollout.version}/{AGENT}"
     path = temporary_of(Hashed(seed), f"/{AGENT}", rollout.write, actor, 0, 1)

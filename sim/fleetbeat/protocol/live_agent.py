@@ -19,11 +19,11 @@ from fleetbeat.chance.spread import draw
 from fleetbeat.chance.step import Step
 from fleetbeat.files.real import RealFiles
 from fleetbeat.protocol.live_clock import Clock, Rhythm
-from fleetbeat.protocol.live_episode import Actor, Escaped, Stalls, Trace, WrongProgram, drive
+from fleetbeat.protocol.live_episode import Actor, Stalls, Trace, WrongProgram, drive
 from fleetbeat.protocol.live_hands import Hands
 from fleetbeat.protocol.live_plan import AgentPlan, LivePlan, RebuildPlan
 from fleetbeat.protocol.live_report import Reports
-from fleetbeat.protocol.process import merged
+from fleetbeat.protocol.process import Escaped, merged
 from fleetbeat.protocol.vocabulary import Context, Program
 
 #: One in so many idle beats is reported, so that the simulation can be calibrated: each agent another one.

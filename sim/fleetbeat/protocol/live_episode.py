@@ -11,21 +11,8 @@ from typing import Any
 from fleetbeat.chance.step import Step
 from fleetbeat.protocol.live_clock import Clock
 from fleetbeat.protocol.live_hands import Hands, name_of
+from fleetbeat.protocol.process import MOST_OPERATIONS, Escaped
 from fleetbeat.protocol.vocabulary import KIND, LOOKING, Emit, Episode, Op, Open
-
-#: An episode that makes more operations than this is taken for one that never ends. Same as in the simulation.
-MOST_OPERATIONS = 100_000
-
-
-class Escaped(Exception):
-    """An exception that a program let out of an episode; `str` is its class and text on one line."""
-
-    def __init__(self, error: BaseException) -> None:
-        try:
-            words = " ".join(f"{type(error).__name__}: {error}".split())
-        except Exception:
-            words = type(error).__name__
-        super().__init__(words)
 
 
 class WrongProgram(Exception):

@@ -37,6 +37,21 @@ from fleetbeat.protocol.vocabulary import (
 LOG_PATH = "logs/events.jsonl"
 
 
+#: An episode that makes more operations than this is taken for one that never ends.
+MOST_OPERATIONS = 100_000
+
+
+class Escaped(Exception):
+    """An exception that a program let out of an episode, other than a failed operation's `OSError`; `str` says which."""
+
+    def __init__(self, error: BaseException) -> None:
+        try:
+            words = " ".join(f"{type(error).__name__}: {error}".split())
+        except Exception:
+            words = type(error).__name__
+        super().__init__(words)
+
+
 class WouldBlock(Exception):
     """A lock is held by somebody else; the driver waits and performs the operation again."""
 

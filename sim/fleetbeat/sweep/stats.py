@@ -98,13 +98,17 @@ def to_best(
 ) -> tuple[int | None, tuple[Estimate | None, ...]]:
     """The cell whose mean is the lowest (or highest; the first of equals), and every cell's paired difference to it.
 
+    Of cells in which runs lack a value those with the fewest such runs come first: one that seldom gets there is not the
+    best for the few times it did.
+
     One sequence a cell, in the same order of seeds. The best cell's own entry is None, and so are all if no cell has values.
     """
     means = [_mean_or_none(cell) for cell in cells]
-    there = [(value if lowest else -value, number) for number, value in enumerate(means) if value is not None]
+    lacking = [sum(value is None for value in cell) for cell in cells]
+    there = [(lacking[n], value if lowest else -value, n) for n, value in enumerate(means) if value is not None]
     if not there:
         return None, (None,) * len(cells)
-    best = min(there)[1]
+    best = min(there)[2]
     return best, tuple(None if n == best else difference(cell, cells[best]) for n, cell in enumerate(cells))
 
 

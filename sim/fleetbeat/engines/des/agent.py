@@ -12,14 +12,14 @@ from fleetbeat.cadence import Cadence, make_cadence
 from fleetbeat.chance.spread import draw
 from fleetbeat.chance.step import Step
 from fleetbeat.engines.des.body import Shell, Thread
-from fleetbeat.engines.des.drive import Escaped, Latencies, Runaway, drive
+from fleetbeat.engines.des.drive import Latencies, Runaway, drive
 from fleetbeat.engines.des.lanes import NEVER
 from fleetbeat.engines.des.pace import Pace
 from fleetbeat.engines.des.spans import Idle, Spans
 from fleetbeat.engines.des.world import Wait, World
 from fleetbeat.engines.effects import Died, Trace
 from fleetbeat.engines.recorder import When
-from fleetbeat.protocol.process import merged
+from fleetbeat.protocol.process import Escaped, merged
 from fleetbeat.protocol.vocabulary import Context, Episode
 from fleetbeat.scenario.resolve import AgentSpec
 

@@ -20,6 +20,7 @@ from fleetbeat.engines.injector import Looked
 from fleetbeat.engines.programs import ProgramError
 from fleetbeat.engines.recorder import Tie
 from fleetbeat.protocol.faults import Outcome
+from fleetbeat.protocol.process import MOST_OPERATIONS, Escaped
 from fleetbeat.protocol.vocabulary import (
     KIND,
     Episode,
@@ -40,20 +41,6 @@ if TYPE_CHECKING:
 
 
 _new: Callable[..., Any] = tuple.__new__
-
-#: An episode that makes more operations than this is taken for one that never ends.
-MOST_OPERATIONS = 100_000
-
-
-class Escaped(Exception):
-    """An exception that a program let out of an episode, other than a failed operation's `OSError`; `what` says which."""
-
-    def __init__(self, error: BaseException) -> None:
-        try:
-            words = " ".join(f"{type(error).__name__}: {error}".split())
-        except Exception:
-            words = type(error).__name__
-        super().__init__(words)
 
 
 class Runaway(Exception):

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from fleetbeat.chance.step import Step
+from fleetbeat.engines.delivery import Delivery
 from fleetbeat.engines.des.body import Body, Shell
 from fleetbeat.engines.des.drive import drive
-from fleetbeat.engines.des.operator import Delivery, Poster
+from fleetbeat.engines.des.operator import Poster
 from fleetbeat.engines.des.world import Wait, World
 from fleetbeat.engines.effects import Trace
 from fleetbeat.protocol.spelling import read_file
@@ -42,7 +43,6 @@ def hand_down(world: World, spec: AgentSpec) -> Wait:
         waves=[[spec.name]],
     )
     delivery = Delivery(
-        rollout=identity,
         version=version,
         operator=str(spec.parent),
         target=spec.name,

@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import errno
 from collections import Counter
-from dataclasses import dataclass
 
 import simpy
 
-from fleetbeat.chance.choices import Choices
 from fleetbeat.chance.step import Step
+from fleetbeat.engines.delivery import POLLS, Delivery, delivery_of, temporary_of
 from fleetbeat.engines.des.body import Body, Shell
 from fleetbeat.engines.des.doze import Series, sleep
 from fleetbeat.engines.des.drive import Latencies, drive
@@ -27,46 +26,6 @@ from fleetbeat.protocol.faults import Outcome
 from fleetbeat.protocol.writers import LOOKS, WRITERS, Look, Post
 from fleetbeat.scenario.model import Rollout
 from fleetbeat.scenario.resolve import body_of
-
-
-@dataclass(frozen=True, slots=True)
-class Delivery:
-    """One version to one target: what is written, how, and how it is verified. Times in ns."""
-
-    rollout: str
-    version: str
-    operator: str
-    target: str
-    body: bytes
-    digest: str
-    write: str
-    method: str
-    verify: str
-    uid: int
-    perms: int
-    chunk: int = 65536
-    poll_ns: int = 1_000_000_000
-    timeout_ns: int = 0
-    retries: int = 0
-
-    @property
-    def name(self) -> str:
-        """As in post ids: the version and the target, with the operator's name unless it is `op`."""
-        prefix = "" if self.operator == "op" else f"{self.operator}:"
-        return f"{prefix}{self.version}/{self.target}"
-
-
-def temporary_of(choices: Choices, home: str, write: str, actor: str, life: int, attempt: int) -> str:
-    """What `mktemp` would make up: six letters drawn for this attempt; one fixed name where it is shared."""
-    if write == "shared-temp":
-        return f"{home}/.rules.tmp"
-    letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
-    bits = choices.bits("mktemp", Step(actor, life, attempt, "mktemp"))
-    text = ""
-    for _ in range(6):
-        bits, index = divmod(bits, len(letters))
-        text += letters[index]
-    return f"{home}/.rules.{text}"
 
 
 class Writer(Body):
@@ -248,7 +207,7 @@ class Poster:
     @staticmethod
     def _number(attempt: int, number: int) -> int:
         """Polls of one attempt are numbered on from those of the attempt before, by a thousand thousand each."""
-        return attempt * 1_000_000 + number
+        return attempt * POLLS + number
 
     def _look(self) -> Look:
         prompt = self.world.manifest(self.delivery.target).prompt
@@ -291,7 +250,7 @@ def roll_out(world: World, rollout: Rollout, identity: str, waves: tuple[tuple[s
         step = Step(actor, 0, number, "wave")
         when = yield from world.until(at_ns, step)
         _wave(world, identity, actor, when, number, "begin", len(targets))
-        deliveries = [_delivery(rollout, identity, target, body, digest) for target in targets]
+        deliveries = [delivery_of(rollout, target, body, digest) for target in targets]
         world.foresee(when[0] + 1, targets)
         fine = yield from _post_all(world, rollout, deliveries, latencies, when[0])
         end = yield from world.until(world.now + 1, step._replace(operation="wave-end"))
@@ -345,23 +304,3 @@ def _one(
 
 def _wave(world: World, identity: str, actor: str, when: When, number: int, event: str, targets: int) -> None:
     world.recorder.add(when, actor, "wave", rollout=identity, wave=number, event=event, targets=targets)
-
-
-def _delivery(rollout: Rollout, identity: str, target: str, body: bytes, digest: str) -> Delivery:
-    return Delivery(
-        rollout=identity,
-        version=rollout.version,
-        operator=rollout.operator,
-        target=target,
-        body=body,
-        digest=digest,
-        write=rollout.write,
-        method=rollout.write,
-        verify=rollout.verify,
-        uid=rollout.uid,
-        perms=int(rollout.perms, 8),
-        chunk=rollout.chunk,
-        poll_ns=rollout.poll,
-        timeout_ns=rollout.timeout,
-        retries=rollout.retries,
-    )

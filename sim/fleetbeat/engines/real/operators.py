@@ -11,10 +11,9 @@ import errno
 import os
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 
-from fleetbeat.chance.choices import Choices
 from fleetbeat.chance.step import Step
+from fleetbeat.engines.delivery import POLLS, Delivery, delivery_of, temporary_of
 from fleetbeat.engines.effects import Died, Trace
 from fleetbeat.engines.real.loop import Flag
 from fleetbeat.engines.real.play_drive import Hand, Latencies, Shows, Wait, drive
@@ -24,48 +23,6 @@ from fleetbeat.protocol.spelling import read_file
 from fleetbeat.protocol.writers import LOOKS, WRITERS, Look, Post
 from fleetbeat.scenario.model import Rollout
 from fleetbeat.scenario.resolve import AgentSpec, body_of
-
-LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
-#: Polls of one attempt are numbered on from those of the attempt before, by this each; as in the simulation.
-POLLS = 1_000_000
-
-
-@dataclass(frozen=True, slots=True)
-class Delivery:
-    """One version to one target: what is written, how, and how it is verified. Times in ns."""
-
-    version: str
-    operator: str
-    target: str
-    body: bytes
-    digest: str
-    write: str
-    method: str
-    verify: str
-    uid: int
-    perms: int
-    chunk: int = 65536
-    poll_ns: int = 1_000_000_000
-    timeout_ns: int = 0
-    retries: int = 0
-
-    @property
-    def name(self) -> str:
-        """As in post ids: the version and the target, with the operator's name unless it is `op`."""
-        prefix = "" if self.operator == "op" else f"{self.operator}:"
-        return f"{prefix}{self.version}/{self.target}"
-
-
-def temporary_of(choices: Choices, home: str, write: str, actor: str, life: int, attempt: int) -> str:
-    """What `mktemp` would make up: six letters drawn for this attempt; one fixed name where it is shared."""
-    if write == "shared-temp":
-        return f"{home}/.rules.tmp"
-    bits = choices.bits("mktemp", Step(actor, life, attempt, "mktemp"))
-    text = ""
-    for _ in range(6):
-        bits, index = divmod(bits, len(LETTERS))
-        text += LETTERS[index]
-    return f"{home}/.rules.{text}"
 
 
 class Poster:
@@ -226,7 +183,7 @@ def roll_out(world: World, rollout: Rollout, identity: str, waves: Sequence[Sequ
     for number, targets in enumerate(waves, 1):
         yield at_ns
         _wave(world, identity, actor, number, "begin", len(targets))
-        posters = [Poster(world, _delivery(rollout, target, body, digest), latencies) for target in targets]
+        posters = [Poster(world, delivery_of(rollout, target, body, digest), latencies) for target in targets]
         yield from _post_all(world, rollout, posters, world.now)
         stopped = rollout.stop_on_failure and not all(poster.is_done for poster in posters)
         _wave(world, identity, actor, number, "stopped" if stopped else "end", len(targets))
@@ -264,25 +221,6 @@ def _one(world: World, rollout: Rollout, poster: Poster, at_ns: int, stopping: F
 
 def _wave(world: World, identity: str, actor: str, number: int, event: str, targets: int) -> None:
     world.sink.add(world.now, actor, "wave", rollout=identity, wave=number, event=event, targets=targets)
-
-
-def _delivery(rollout: Rollout, target: str, body: bytes, digest: str) -> Delivery:
-    return Delivery(
-        version=rollout.version,
-        operator=rollout.operator,
-        target=target,
-        body=body,
-        digest=digest,
-        write=rollout.write,
-        method=rollout.write,
-        verify=rollout.verify,
-        uid=rollout.uid,
-        perms=int(rollout.perms, 8),
-        chunk=rollout.chunk,
-        poll_ns=rollout.poll,
-        timeout_ns=rollout.timeout,
-        retries=rollout.retries,
-    )
 
 
 def hand_down(world: World, spec: AgentSpec) -> Wait:
