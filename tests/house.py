@@ -29,14 +29,17 @@ LAYERS = (
     ("history", "scenario"),
     ("chance",),
 )
-#: What the program of an agent may import of fleetbeat: it runs where nothing else is installed.
-OF_PROGRAMS = ("protocol",)
+#: What the programs and cores of agents may import of fleetbeat: they run where nothing else is installed.
+OF_PROGRAMS = ("fleetbeat.protocol", "fleetbeat.framework.vocabulary")
 #: Libraries that belong to one engine.
 OWNED = {
     "simpy": "fleetbeat.engines.des",
     "docker": "fleetbeat.engines.docker",
     "inotify_simple": "fleetbeat.engines.real.inotify",
+    "distributed": "fleetbeat.sweep.remote",
 }
+#: Extras whose libraries the package imports where they are there.
+EXTRAS = ("dask",)
 #: Where the clock may be read: to decide what is shown while a run goes on, and where time is real.
 CLOCKED = (
     "fleetbeat.cli.progress",
@@ -154,7 +157,7 @@ def imports_point_up(tree: Sequence[Module]) -> list[str]:
             if name != "fleetbeat" and not name.startswith("fleetbeat."):
                 continue
             used = _layer(name)
-            if used not in OF_PROGRAMS if program else not may_import(user, used):
+            if not _within(name, OF_PROGRAMS) if program else not may_import(user, used):
                 broken.append(module.at(node, f"{module.name} imports {name}"))
     return sorted(set(broken))
 
@@ -176,8 +179,10 @@ def library_out_of_its_engine(tree: Sequence[Module]) -> list[str]:
 
 
 def undeclared(tree: Sequence[Module], top: Path) -> list[str]:
-    """Imports of libraries that `pyproject.toml` does not list among the core dependencies."""
-    listed = tomllib.loads((top / "pyproject.toml").read_text())["project"]["dependencies"]
+    """Imports of libraries that `pyproject.toml` does not list among the core dependencies or in one of `EXTRAS`."""
+    project = tomllib.loads((top / "pyproject.toml").read_text())["project"]
+    extras = project.get("optional-dependencies", {})
+    listed = [*project["dependencies"], *(item for extra in EXTRAS for item in extras.get(extra, ()))]
     named = [re.match(r"[\w.-]+", item) for item in listed]
     names = [match.group().lower() for match in named if match]
     libraries = [library for name in names for library in IMPORTED_AS.get(name, (name,))]

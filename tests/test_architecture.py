@@ -95,6 +95,8 @@ PROGRAM = "agents/mine/program.py"
         (METRICS, "import fleetbeat.__main__"),
         (PROGRAM, "from fleetbeat.files.port import FileStat"),
         (PROGRAM, "import fleetbeat.scenario.units"),
+        ("agents/mine/core.py", "from fleetbeat.framework.hosting import Hosting"),
+        ("agents/mine/core.py", "from fleetbeat.framework import policies"),
     ],
 )
 def test_an_import_that_points_up_is_found(name: str, text: str, tmp_path: Path) -> None:
@@ -230,8 +232,9 @@ def _python(source: Path, code: str, *flags: str) -> subprocess.CompletedProcess
 
 
 def _bare(top: Path) -> subprocess.CompletedProcess[str]:
-    """Imports what an agent in a container loads, without any installed library: the port, the protocol, programs."""
-    package = [f"fleetbeat.{part}" for part in ("files", "protocol")]
+    """Imports what an agent in a container loads, without any installed library: the port, the protocol, programs; and
+    cores with their vocabulary."""
+    package = [f"fleetbeat.{part}" for part in ("files", "protocol", "framework.vocabulary")]
     wanted = [module for module in house.modules(top) if module.inside("agents", *package)]
     code = "import importlib.util as u, importlib, sys\n"
     for module in wanted:

@@ -23,6 +23,7 @@ from fleetbeat.engines import ENGINES
 from fleetbeat.history import jsonl
 from fleetbeat.history.records import Record
 from fleetbeat.scenario.dump import dump
+from fleetbeat.scenario.library import find
 from fleetbeat.scenario.load import load
 from fleetbeat.scenario.yaml12 import parse
 
@@ -174,6 +175,17 @@ def test_fresh_processes_give_the_same_bytes_whatever_the_hash_seed(rich: list[R
     for python, seed in _processes():
         command, env = [python, "-W", "error", "-c", PLAY], {**os.environ, "PYTHONHASHSEED": seed}
         done = subprocess.run(command, input=RICH.encode(), env=env, cwd="/", capture_output=True, check=False)
+        assert (done.returncode, done.stderr.decode()) == (0, "")
+        _same(done.stdout, expected)
+
+
+def test_fresh_processes_give_the_framework_the_same_bytes() -> None:
+    text = find("core-trial").read_text(encoding="utf-8")
+    expected = jsonl.dumps(_play(text))
+    assert expected.count(b'"kind":"event"') > 1000
+    for python, seed in _processes():
+        command, env = [python, "-W", "error", "-c", PLAY], {**os.environ, "PYTHONHASHSEED": seed}
+        done = subprocess.run(command, input=text.encode(), env=env, cwd="/", capture_output=True, check=False)
         assert (done.returncode, done.stderr.decode()) == (0, "")
         _same(done.stdout, expected)
 

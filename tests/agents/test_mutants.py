@@ -18,7 +18,7 @@ from fleetbeat.scenario.load import load
 from fleetbeat.scenario.manifest import load_manifest
 
 AGENTS = find_agent("reference").parent
-MUTANTS = {folder.parent.name: folder.parent for folder in sorted((AGENTS / "mutants").glob("*/agent.yaml"))}
+MUTANTS = {folder.parent.name: folder.parent for folder in sorted((AGENTS / "mutants").glob("*/program.py"))}
 #: Hazards that no agent can cause.
 OF_OPERATORS = {"honest-operator", "coverage"}
 

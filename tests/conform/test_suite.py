@@ -90,7 +90,7 @@ def test_every_mutant_has_its_row() -> None:
     assert (
         sorted(CAUGHT_AT)
         == sorted(_readme())
-        == sorted(path.parent.name for path in AGENTS.glob("mutants/*/agent.yaml"))
+        == sorted(path.parent.name for path in AGENTS.glob("mutants/*/program.py"))
     )
 
 

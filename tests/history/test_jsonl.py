@@ -19,6 +19,20 @@ from fleetbeat.history.records import KINDS, SCHEMA, Record
 from fleetbeat.history.shape import type_of
 
 TEXT = st.text(st.characters(), max_size=8)
+
+
+def policies_with(does: str) -> st.SearchStrategy[Any]:
+    fields = {
+        "id": TEXT,
+        does: TEXT,
+        "on": st.lists(TEXT, max_size=2),
+        "when": st.dictionaries(TEXT, st.lists(TEXT | st.booleans() | st.integers(), max_size=2), max_size=2),
+        "state": st.dictionaries(TEXT, st.lists(st.tuples(TEXT, st.integers()).map(list), max_size=2), max_size=2),
+        "cooldown_s": st.integers(0, 9) | st.floats(0, 9),
+    }
+    return st.lists(st.fixed_dictionaries(fields), max_size=2)
+
+
 VALUES: dict[str, st.SearchStrategy[Any]] = {
     "text": TEXT,
     "integer": st.integers(-(2**70), 2**70),
@@ -33,6 +47,9 @@ VALUES: dict[str, st.SearchStrategy[Any]] = {
         st.tuples(TEXT, st.integers(), st.integers(), TEXT).map(list), max_size=2
     ),
     "mapping of counts": st.dictionaries(TEXT, st.integers(0, 9), max_size=3),
+    "anything": st.none() | st.booleans() | st.integers() | TEXT | st.lists(TEXT, max_size=2),
+    "list of gates": policies_with("answer"),
+    "list of observers": policies_with("action"),
 }
 
 

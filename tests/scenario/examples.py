@@ -14,6 +14,7 @@ seed: 7
 duration: 1h30m
 fleet:
   agent: reference
+  core: {program: reference, silence_after: 3, gate_timeout: 1s}
   groups:
     - {name: web, count: 4, hosts: [h0, h1], uid: 1001}
     - name: db
@@ -44,6 +45,12 @@ rollouts:
   - {version: v1, at: 10s, targets: all, body: "be kind\\n", verify: effective,
     waves: [{upto: 5%, bake: 30s}, {upto: 100%}]}
   - {version: v2, operator: bob, at: 1m, targets: ["group:web", late-1], base64: "/w==", write: in-place, chunk: 1}
+workload:
+  sessions: 3
+  prompts: {per_hour: 30, think: 5s, bursts: {share: 5%, prompts: 4}}
+  turns: {calls: 2, thought: {kind: lognormal, median: 2s, sigma: 1}}
+  dangers: {share: 2%, kinds: drop}
+  adversary: {agents: web-*, at: 5m, rejects: 9, flood: 50, gates: [{gate: "r*", to: 1m, slow: 9s}, {raises: true}]}
 expect:
   broken: whole-body
   hazards: [coverage]

@@ -75,7 +75,7 @@ def test_what_shares_an_anchor_stays_as_it_was() -> None:
     [
         (
             "fleet.agentz=5",
-            "--set fleet.agentz: got the unknown key 'agentz', expected agents, groups, agent, heartbeat, latency, "
+            "--set fleet.agentz: got the unknown key 'agentz', expected agents, groups, agent, core, heartbeat, latency, "
             "start, hosts, lifecycle or uid (did you mean 'agents'?)",
         ),
         ("fleet.agents=-5", "--set fleet.agents: got -5, expected at least 1"),

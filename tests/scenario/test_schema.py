@@ -52,7 +52,7 @@ WRONG = [
     "fleet: {agents: 5, latency: {read: {kind: gauss}}}", "fleet: {agents: 5, latency: {read: {kind: normal}}}",
     "fleet: {agents: 5, heartbeat: {phase: fixed}}", "fleet: {agents: 5}\nexpect: {broken: drain}", "seed: 1",
     "fleet: {agents: 5}\nexpect: {fates: {lots: 1}}", "fleet: {agents: 5}\nexpect: {fates: {lost: [1]}}",
-    "fleet: {agents: 5}\nworkload: {}", "fleet: {agents: 5}\nseed: -1", "fleet: {agents: 5, latency: {read: -1}}",
+    "fleet: {agents: 5}\nworkload: 3", "fleet: {agents: 5}\nseed: -1", "fleet: {agents: 5, latency: {read: -1}}",
     "fleet: {agents: 5}\nrollouts: [{version: v1, at: 1s, targets: []}]", "fleet: {agents: 5, uid: 65536}",
 ]  # fmt: skip
 

@@ -1,7 +1,7 @@
 """Checks: one invariant per file over the indexed history, and the judge that runs them all.
 
-`CHECKS` is the registry, in the order of PROTOCOL's table. A check reads `World` and nothing else: no engine, no
-program, no operation records.
+`CHECKS` is the registry, in the order of PROTOCOL's table; `FRAMEWORK_CHECKS` are the event framework's. A check reads
+`World` and nothing else: no engine, no program, no operation records.
 """
 
 from __future__ import annotations
@@ -14,9 +14,11 @@ from fleetbeat.checks import (
     drains,
     effective_follows,
     empty_is_noop,
+    guard_not_silenced,
     honest_operator,
     identical_is_noop,
     last_write_wins,
+    no_self_trigger,
     no_silent_loss,
     one_log_each,
     scope,
@@ -26,7 +28,7 @@ from fleetbeat.checks import (
 )
 from fleetbeat.checks.expect import Decision, Threshold, decide
 from fleetbeat.checks.judge import CheckError, judge, load_checks
-from fleetbeat.checks.model import FATES, Check, Finding, Invariant, Judgement, PostFate, Unknown, Verdict
+from fleetbeat.checks.model import FATES, Check, Finding, Invariant, Judgement, Link, PostFate, Unknown, Verdict
 from fleetbeat.checks.world import World
 
 CHECKS: tuple[Check, ...] = (
@@ -48,15 +50,23 @@ CHECKS: tuple[Check, ...] = (
     Check(coverage.INVARIANT, coverage.check),
 )
 
+#: Beside those, on histories with a workload. Source: PROTOCOL, "The framework's two invariants".
+FRAMEWORK_CHECKS: tuple[Check, ...] = (
+    Check(no_self_trigger.INVARIANT, no_self_trigger.check),
+    Check(guard_not_silenced.INVARIANT, guard_not_silenced.check),
+)
+
 __all__ = [
     "CHECKS",
     "FATES",
+    "FRAMEWORK_CHECKS",
     "Check",
     "CheckError",
     "Decision",
     "Finding",
     "Invariant",
     "Judgement",
+    "Link",
     "PostFate",
     "Threshold",
     "Unknown",

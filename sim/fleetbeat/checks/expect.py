@@ -4,7 +4,8 @@
 happen fails the run even if it is vacuous as well. A hazard breaks nothing by itself; an invariant that `expect` names
 in `broken`, `hazards` or `sometimes` counts as broken with a hazard alone. A run is vacuous if no post began, if a
 state that it must have reached was not, if the faults that it planned never fired, or if a choice of its case never came
-up: it is not green.
+up: it is not green. With a workload it is, too, if the framework never began a chain or no dangerous call was made; it
+need have no posts then, unless it has rollouts.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from fractions import Fraction
 from typing import Any, Literal
 
 from fleetbeat.checks import words
+from fleetbeat.checks.chains import BEGINS
 from fleetbeat.checks.lag import lags, nearest_rank, reached
 from fleetbeat.checks.model import Judgement, Verdict
 from fleetbeat.history.records import Record
@@ -44,7 +46,11 @@ class Decision:
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """What happened how often, as `expect: sometimes` names it. `began`: version -> ns of its first post or wave."""
+    """What happened how often, as `expect: sometimes` names it. `began`: version -> ns of its first post or wave.
+
+    `works`: there is a workload; `acted`: how often its framework did what begins a chain, or goes on with one;
+    `dangerous`: calls.
+    """
 
     events: Mapping[str, int]
     fired: Mapping[str, int]
@@ -52,6 +58,9 @@ class Counts:
     targets: Mapping[str, tuple[str, ...]]
     began: Mapping[str, int]
     diverged: tuple[str, ...] = ()
+    works: bool = False
+    acted: int = 0
+    dangerous: int = 0
 
 
 def decide(expect: Mapping[str, Any], judgement: Judgement, records: Iterable[Record]) -> Decision:
@@ -85,9 +94,16 @@ def count(records: Iterable[Record]) -> Counts:
     versions: dict[str, str] = {}
     began: dict[str, int] = {}
     diverged: list[str] = []
+    works, acted, dangerous = False, 0, 0
     for record in records:
         kind = record.kind
-        if kind == "fault":
+        if kind == "event":
+            dangerous += record.get("dangerous") is True
+        elif kind == "action":
+            acted += record["action"] in BEGINS
+        elif kind == "workload":
+            works = True
+        elif kind == "fault":
             fired[record["fault"]] += 1
         elif kind == "fault.plan":
             planned.append(record)
@@ -108,7 +124,7 @@ def count(records: Iterable[Record]) -> Counts:
         if name is not None:
             events[name] += 1
     lists = {version: tuple(names) for version, names in targets.items()}
-    return Counts(events, fired, tuple(planned), lists, began, tuple(diverged))
+    return Counts(events, fired, tuple(planned), lists, began, tuple(diverged), works, acted, dangerous)
 
 
 def _event(record: Record) -> str | None:
@@ -166,8 +182,8 @@ def _names(hazards: Any) -> Sequence[str]:
 
 def _evidence(verdict: Verdict, hazards: bool) -> str:
     found = [finding for finding in verdict.findings if (finding.kind == "hazard") is hazards]
-    more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
-    return found[0].message + more
+    others = len(found) - 1 + (0 if hazards else verdict.more)
+    return found[0].message + (f" (and {others} more)" if others else "")
 
 
 # --- thresholds ---
@@ -238,8 +254,12 @@ def _vacuous(judgement: Judgement, counts: Counts) -> Iterator[str]:
     A fault that must strike (always, or at a given occurrence) has to fire; of those left to chance, one.
     """
     yield from counts.diverged
-    if not any(fate.begun is not None for fate in judgement.fates):
+    if not any(fate.begun is not None for fate in judgement.fates) and (counts.targets or not counts.works):
         yield "no post began"
+    if counts.works and not counts.acted:
+        yield "no framework chain began: no core prepared, injected or emitted anything"
+    if counts.works and not counts.dangerous:
+        yield "no dangerous call was made"
     silent = [plan for plan in counts.planned if not counts.fired.get(plan["fault"]) and plan.get("probability") != 0]
     for plan in silent:
         if plan.get("operation") is not None and plan.get("probability") in (None, 1):

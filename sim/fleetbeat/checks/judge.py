@@ -23,15 +23,17 @@ class CheckError(Exception):
 
 
 def judge(records: Iterable[Record], extra: Sequence[Check] = (), checks: Sequence[Check] | None = None) -> Judgement:
-    """Judges a history by the built-in checks (or by `checks` instead) and then by `extra`.
+    """Judges a history by the built-in checks (or by `checks` instead) and then by `extra`. The event framework's are
+    among the built-in ones where there is a workload.
 
     Raises nothing for a history that fits the schema: where it shows too little, verdicts are unknown.
     """
-    from fleetbeat.checks import CHECKS  # the registry imports this module
+    from fleetbeat.checks import CHECKS, FRAMEWORK_CHECKS  # the registry imports this module
 
-    chosen = [*(CHECKS if checks is None else checks), *extra]
     with _no_collections():
         world = World(records)
+        usual = CHECKS if world.framework is None else (*CHECKS, *FRAMEWORK_CHECKS)
+        chosen = [*(usual if checks is None else checks), *extra]
         return Judgement(world.fates, tuple(_verdict(world, check) for check in chosen))
 
 
@@ -66,7 +68,9 @@ def _verdict(world: World, check: Check) -> Verdict:
         return Verdict(invariant.id, invariant.promise, "unknown", tuple(found), world.take_examined(), reason)
     found.sort(key=lambda finding: finding.t)
     outcome: Outcome = "broken" if any(finding.kind != "hazard" for finding in found) else "held"
-    return Verdict(invariant.id, invariant.promise, outcome, tuple(found), world.take_examined())
+    return Verdict(
+        invariant.id, invariant.promise, outcome, tuple(found), world.take_examined(), more=world.take_more()
+    )
 
 
 def _words(error: BaseException) -> str:
@@ -114,9 +118,9 @@ def _load(path: Path) -> Check:
 
 
 def _refuse_doubles(found: Sequence[Check]) -> None:
-    from fleetbeat.checks import CHECKS
+    from fleetbeat.checks import CHECKS, FRAMEWORK_CHECKS
 
-    seen = {check.invariant.id: check.origin for check in CHECKS}
+    seen = {check.invariant.id: check.origin for check in (*CHECKS, *FRAMEWORK_CHECKS)}
     for check in found:
         name = check.invariant.id
         if name in seen:

@@ -51,8 +51,26 @@ class Invariant:
 
 
 @dataclass(frozen=True, slots=True)
+class Link:
+    """One event or action of a causal chain. `cause`: the id of what it followed from; `what`: an event's type or an action;
+    `policy`: as the core named it, "" for events; `hop`: 0 is the chain's beginning, None stands before it. Ids are whole
+    numbers in histories; a ledger's may be texts."""
+
+    id: int | str
+    cause: int | str | None
+    t: int
+    what: str
+    policy: str
+    session: str
+    hop: int | None
+
+
+@dataclass(frozen=True, slots=True)
 class Finding:
-    """One place where an invariant breaks. `t` in ns; `message` is one sentence naming agent, posts and times."""
+    """One place where an invariant breaks. `t` in ns; `message` is one sentence naming agent, posts and times.
+
+    `chain`: of the framework's invariants, from the cause of the chain's beginning to what breaks it (`chains.drawn`).
+    """
 
     invariant: str
     kind: Class
@@ -61,11 +79,13 @@ class Finding:
     message: str
     agent: str | None = None
     posts: tuple[str, ...] = ()
+    chain: tuple[Link, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """`examined` counts the cases that the check looked at: 0 means that nothing could have broken it."""
+    """`examined` counts the cases that the check looked at: 0 means that nothing could have broken it. `more`: findings
+    beyond those that were kept."""
 
     invariant: str
     promise: str
@@ -73,6 +93,7 @@ class Verdict:
     findings: tuple[Finding, ...] = ()
     examined: int = 0
     reason: str = ""
+    more: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,11 @@ def at(ns: int) -> str:
     return f"at {length(ns)}"
 
 
+def whose(agent: str) -> str:
+    """How a finding begins: `a-3: `; nothing where an agent has no name, as in a ledger of one."""
+    return f"{agent}: " if agent else ""
+
+
 def several(count: int, one: str) -> str:
     """`1 post`, `2 posts`."""
     return f"{count} {one}" if count == 1 else f"{count} {one}s"

@@ -13,6 +13,7 @@ from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
+from fleetbeat.checks.framework import FRAMEWORK, Streamed
 from fleetbeat.checks.model import PostFate
 from fleetbeat.checks.signals import Names
 from fleetbeat.checks.timeline import (
@@ -71,6 +72,7 @@ class World:
     """All of a history that checks may ask for. `records` need not end with an `end` record: a run may be cut anywhere.
 
     `bound`: runnable beats within which a signal must be resolved once faults are off. `end`: the last instant in ns.
+    `framework`: what the event framework's two checks saw, in a history with a workload.
     """
 
     def __init__(self, records: Iterable[Record]) -> None:
@@ -83,6 +85,7 @@ class World:
         self.claims: list[Claim] = []
         self.writes: list[Write] = []
         self.faults_of_operators: list[Fired] = []
+        self.framework: Streamed | None = None
         self._post: dict[str, Post] = {}
         self._bodies: dict[str, Body] = {}
         self._names: dict[str, Names] = {}
@@ -90,6 +93,7 @@ class World:
         self._unseen: list[Unseen] = []
         self._rollouts: list[Record] = []
         self._count = 0
+        self._more = 0
         self._read(records)
         self._settle()
 
@@ -102,6 +106,15 @@ class World:
     def take_examined(self) -> int:
         """The count since the last call; for `judge`."""
         count, self._count = self._count, 0
+        return count
+
+    def found_more(self, n: int) -> None:
+        """Counts findings that a check does not yield, since it kept only the first ones."""
+        self._more += n
+
+    def take_more(self) -> int:
+        """The count since the last call; for `judge`."""
+        count, self._more = self._more, 0
         return count
 
     @cached_property
@@ -135,9 +148,15 @@ class World:
             if name.startswith("_on_")
         }
         for seq, record in enumerate(records):
-            reader = readers.get(record.kind)
+            kind = record.kind
+            reader = readers.get(kind)
             if reader is not None:
                 reader(Mark(seq, record.t), record)
+            elif kind in FRAMEWORK:
+                if self.framework is None and kind == "workload":
+                    self.framework = Streamed(None)
+                if self.framework is not None:
+                    self.framework.feed(record)
             if record.t > self.end:
                 self.end = record.t
 
@@ -333,6 +352,8 @@ class World:
     def _on_unseen(self, mark: Mark, record: Record) -> None:
         window = Unseen(record["from"], record["to"], record["missing"])
         (self._unseen if record.get("agent") is None else self._agent(record).unseen).append(window)
+        if self.framework is not None:
+            self.framework.feed(record)
 
     def _on_op(self, mark: Mark, record: Record) -> None:
         operation = record["operation"]

@@ -22,6 +22,8 @@ COMMANDS = {
     "selftest": ("fleetbeat.cli.selftest", "Search agents that are wrong on purpose; each must be caught."),
     "rate": ("fleetbeat.cli.rate", "Estimate how often a post meets a fate, per million posts."),
     "sweep": ("fleetbeat.cli.sweep", "Play a scenario over a grid of values and many seeds."),
+    "cadence": ("fleetbeat.cli.cadence", "Recommend a heartbeat for objectives and costs, with its margin."),
+    "compare": ("fleetbeat.cli.compare", "Compare two rollout plans against the same faults."),
     "query": ("fleetbeat.cli.query", "Ask the tables of a sweep or a run in SQL."),
     "check": ("fleetbeat.cli.check", "Judge a history from its file alone."),
     "diff": ("fleetbeat.cli.diff", "Say where two runs part and what that changed."),

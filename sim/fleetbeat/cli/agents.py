@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 @click.group("agents", invoke_without_command=True, short_help="List agents; hold one against the specification.")
 @click.pass_context
 def command(context: click.Context) -> int:
-    """List the agents that a scenario can name; `agents check` holds one against the specification."""
+    """List the agents and cores that a scenario can name; `agents check` holds one against the specification."""
     if context.invoked_subcommand is None:
         _list()
     return HELD
@@ -28,14 +28,20 @@ def command(context: click.Context) -> int:
 def _list() -> None:
     from fleetbeat.cli.output import emit
     from fleetbeat.report.plain import item, safe
-    from fleetbeat.scenario.library import agents
+    from fleetbeat.scenario.library import agents, cores
     from fleetbeat.scenario.manifest import load_manifest
 
-    for name, folder in agents().items():
+    right = {name: folder for name, folder in cores().items() if folder.parent.name != "mutants"}
+    for name, folder in {**agents(), **right}.items():
         manifest = load_manifest(folder)
-        gaps = ", ".join(manifest.known_gaps) or "none"
-        emit(f"{name}\n{item(safe(manifest.about))}\n{item(f'known gaps: {gaps}')}\n")
-        emit(f"{item(f'engines: {_engines(manifest, folder)}')}\n")
+        lines = [safe(manifest.about)]
+        if not manifest.is_core_alone:
+            lines.append(f"known gaps: {', '.join(manifest.known_gaps) or 'none'}")
+            lines.append(f"engines: {_engines(manifest, folder)}")
+        if manifest.core is not None:
+            guards = ", ".join(safe(guard.gate) for guard in manifest.guards) or "none"
+            lines.append(f"core of the event framework; gates built in: {guards}")
+        emit(f"{name}\n" + "".join(f"{item(line)}\n" for line in lines))
 
 
 def _engines(manifest: Manifest, folder: Path) -> str:

@@ -257,6 +257,10 @@ class Kept:
 
         self.staging.write("scenario.yaml", scenario_text(self.scenario, bodies=self.asked.bodies))
         self.staging.place("history.jsonl", lambda path: jsonl.write(path, records))
+        if self.scenario.workload is not None:
+            from fleetbeat.checks.ledger_write import write
+
+            self.staging.place("ledger.jsonl", lambda path: write(path, records))
 
     @contextmanager
     def whatever_fits(self, tell: Callable[[], None]) -> Iterator[None]:

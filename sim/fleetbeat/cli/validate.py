@@ -18,9 +18,9 @@ def command(sources: tuple[str, ...], overrides: tuple[str, ...]) -> None:
     Exit code 0 if there is none, 2 if there are some.
     """
     from fleetbeat.report.plain import safe_lines
-    from fleetbeat.scenario.library import find, find_agent
+    from fleetbeat.scenario.library import find, find_agent, find_core
     from fleetbeat.scenario.load import load
-    from fleetbeat.scenario.manifest import load_manifest
+    from fleetbeat.scenario.manifest import load_core_manifest, load_manifest
     from fleetbeat.scenario.mistakes import ScenarioError
     from fleetbeat.scenario.resolve import groups
 
@@ -30,6 +30,8 @@ def command(sources: tuple[str, ...], overrides: tuple[str, ...]) -> None:
             scenario = load(find(source), overrides=overrides)
             for name in dict.fromkeys(group.agent or scenario.fleet.agent for group in groups(scenario)):
                 load_manifest(find_agent(name, None))
+            if scenario.workload is not None:
+                load_core_manifest(find_core(scenario.fleet.core.program))
         except ScenarioError as error:
             wrong = True
             narrate(safe_lines(error))

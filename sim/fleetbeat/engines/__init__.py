@@ -1,4 +1,5 @@
-"""The engines, by name: each plays a scenario and returns the history that the checks judge.
+"""The engines, by name: each plays a scenario and returns the history that the checks judge. Where the scenario has a
+workload, the event framework is played over that history (`framework`), whichever engine made it.
 
 An engine is a function `(scenario, overrides=None, progress=None, extra...) -> list[Record]`; adding one is one file and
 one line here. Engines are imported when they are asked for, since each brings its own library.
@@ -7,8 +8,9 @@ one line here. Engines are imported when they are asked for, since each brings i
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import wraps
 from importlib import import_module
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     from fleetbeat.chance.choices import Overrides
@@ -40,8 +42,26 @@ REAL = ("process", "docker")
 
 class _Registry(dict[str, str]):
     def engine(self, name: str) -> Engine:
-        engine: Engine = import_module(self[name]).run
-        return engine
+        return _with_framework(import_module(self[name]).run)
+
+
+def _with_framework(play: Callable[..., list[Record]]) -> Engine:
+    @wraps(play)
+    def both(
+        scenario: Scenario,
+        overrides: Overrides | None = None,
+        progress: Callable[[int], None] | None = None,
+        **extra: Any,
+    ) -> list[Record]:
+        if scenario.workload is None:
+            return play(scenario, overrides, progress, **extra)
+        from fleetbeat.engines.cores import load_core
+        from fleetbeat.engines.framework import weave
+
+        core = load_core(scenario.fleet.core)  # before anything is played: it may be refused
+        return weave(scenario, play(scenario, overrides, progress, **extra), core, overrides)
+
+    return both
 
 
 ENGINES = _Registry(MODULES)

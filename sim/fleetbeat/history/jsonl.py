@@ -143,6 +143,11 @@ def _fail(name: str, number: int, got: str) -> NoReturn:
 
 
 def _record(raw: bytes, intern: dict[str, str], fail: Callable[[str], NoReturn]) -> Record:
+    return _typed(mapping_of(raw, fail), intern, fail)
+
+
+def mapping_of(raw: bytes, fail: Callable[[str], NoReturn]) -> dict[str, Any]:
+    """The JSON object of one line, newline included. Calls `fail` for anything else."""
     if len(raw) > MAX_LINE_BYTES:
         fail(f"got a line of more than {MAX_LINE_BYTES} bytes, expected a record")
     if not raw.endswith(b"\n"):
@@ -161,7 +166,7 @@ def _record(raw: bytes, intern: dict[str, str], fail: Callable[[str], NoReturn])
         fail("got brackets nested too deeply, expected a JSON object")
     if not isinstance(value, dict):
         fail(f"got {shown(value)}, expected a JSON object")
-    return _typed(value, intern, fail)
+    return value
 
 
 def _typed(value: dict[str, Any], intern: dict[str, str], fail: Callable[[str], NoReturn]) -> Record:

@@ -15,14 +15,17 @@ from fleetbeat.history.records import KINDS
 _INTEGERS = (
     "schema", "seed", "duration", "bound", "disk", "system_disk", "clock_offset", "from", "life", "beat", "end",
     "first", "last", "last_start", "rebuild", "attempt", "count", "wave", "episode", "nth", "size", "start", "p50", "p90",
-    "p99", "max", "planned", "fired", "interval",
+    "p99", "max", "planned", "fired", "interval", "id", "call", "took", "most",
 )  # fmt: skip
-_BOOLEANS = ("blank", "spawned", "runnable", "readable", "removed", "idle")
+_BOOLEANS = ("blank", "spawned", "runnable", "readable", "removed", "idle", "malformed", "dangerous", "bad")
 _LISTS = ("observed", "declares", "set_aside", "known_gaps", "targets")
-_MAPPINGS = ("expect", "ops", "fields")
+_MAPPINGS = ("expect", "ops", "fields", "options")
 #: Names that mean different things in different kinds.
 _EXCEPTIONS: dict[tuple[str, str], str] = {
     ("wave", "targets"): "integer",
+    ("truth", "errors_per_hour"): "number",
+    ("gate", "seen"): "mapping of counts",
+    ("gate", "lag"): "integer",
     ("fault.plan", "to"): "integer",
     ("unseen", "to"): "integer",
     ("host", "clock_ppm"): "number",
@@ -31,6 +34,15 @@ _EXCEPTIONS: dict[tuple[str, str], str] = {
     ("fault.count", "observed"): "integer",
     ("timing", "ops"): "list of [text, integer, integer, text]",
     ("rollout", "waves"): "list of lists of texts",
+    ("event", "cause"): "integer",
+    ("action", "cause"): "integer",
+    ("core.failed", "event"): "integer",
+    ("task.end", "task"): "integer",
+    ("action", "cost"): "number",
+    ("action", "mark"): "anything",
+    ("workload", "guards"): "list of gates",
+    ("policies", "gates"): "list of gates",
+    ("policies", "observers"): "list of observers",
 }
 
 
@@ -46,6 +58,29 @@ def _is_timed(value: Any) -> bool:
     return isinstance(value, (list, tuple)) and len(value) == 4 and tuple(map(type, value)) == (str, int, int, str)
 
 
+def _are_policies(value: Any, *texts: str) -> bool:
+    return isinstance(value, (list, tuple)) and all(_is_policy(one, texts) for one in value)
+
+
+def _is_policy(value: Any, texts: tuple[str, ...]) -> bool:
+    """What every policy has, and these texts."""
+    if not isinstance(value, Mapping) or not all(isinstance(value.get(name), str) for name in texts):
+        return False
+    if not _is_texts(value.get("on")) or type(value.get("cooldown_s")) not in (int, float):
+        return False
+    fields, state = value.get("when"), value.get("state")
+    if not isinstance(fields, Mapping) or not isinstance(state, Mapping):
+        return False
+    return all(isinstance(one, (list, tuple)) for one in fields.values()) and all(map(_are_bounds, state.values()))
+
+
+def _are_bounds(value: Any) -> bool:
+    return isinstance(value, (list, tuple)) and all(
+        isinstance(one, (list, tuple)) and len(one) == 2 and isinstance(one[0], str) and _is_integer(one[1])
+        for one in value
+    )
+
+
 _TESTS: dict[str, Callable[[Any], bool]] = {
     "text": lambda value: isinstance(value, str),
     "integer": _is_integer,
@@ -56,6 +91,9 @@ _TESTS: dict[str, Callable[[Any], bool]] = {
     "list of [text, integer, integer, text]": lambda value: (
         isinstance(value, (list, tuple)) and all(map(_is_timed, value))
     ),
+    "anything": lambda value: True,
+    "list of gates": lambda value: _are_policies(value, "id", "answer"),
+    "list of observers": lambda value: _are_policies(value, "id", "action"),
     "mapping": lambda value: isinstance(value, Mapping),
     "mapping of counts": lambda value: isinstance(value, Mapping) and all(_is_integer(n) for n in value.values()),
 }

@@ -20,6 +20,10 @@ from fleetbeat.metrics.quantile import rank
 
 #: Shares, in percent of the targets, at which the curve is given.
 GRID = tuple(range(0, 101, 5))
+_STOPPED = (
+    "the rollout's plan stopped before its turn",
+    NextAction("nothing", "nothing: its plan stopped this version"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,19 +75,26 @@ def convergence(facts: Facts, judgement: Judgement) -> tuple[Convergence, ...]:
         for version, group in rollouts.items()
         if not facts.blank(group[0]["body"])
     }
-    context = _Context(facts, posts, began, norms, targets)
+    posted = {(plan["version"], plan["agent"]): plan.t for plan in facts.plans.values()}
+    over = [turn["rollout"] for turn in facts.turns if turn["event"] in ("aborted", "rollback", "died")]
+    stopped = frozenset(record["version"] for record in facts.rollouts if record["rollout"] in over)
+    context = _Context(facts, posts, began, norms, targets, posted, stopped)
     return tuple(_version(context, version, rollouts[version]) for version in order)
 
 
 @dataclass(frozen=True, slots=True)
 class _Context:
-    """`norms`: null for what can never be effective. `targets`: of versions with text, since a blank one undoes nothing."""
+    """`norms`: null for what can never be effective. `targets`: of versions with text, since a blank one undoes nothing.
+    `posted`: (version, agent) -> when it was last to be posted there, ns. `stopped`: versions that a plan stopped.
+    """
 
     facts: Facts
     posts: Mapping[tuple[str, str], PostFate]
     began: Mapping[str, int | None]
     norms: Mapping[str, str | None]
     targets: Mapping[str, frozenset[str]]
+    posted: Mapping[tuple[str, str], int]
+    stopped: frozenset[str]
 
 
 def _or_end(began: int | None, facts: Facts) -> int:
@@ -126,7 +137,7 @@ def _version(context: _Context, version: str, rollouts: Sequence[Record]) -> Con
         at_end += holds
         if reached is not None:
             times.append(reached)
-        if reached is None or not (holds or _overtaken(context, version, now)):
+        if reached is None or not (holds or _overtaken(context, version, agent, now)):
             missing.append(_missing(context, version, agent, reached))
     times.sort()
     share = {percent: _time_to(times, len(targets), percent) for percent in (*GRID, 99)}
@@ -159,21 +170,31 @@ def _effective_at_end(facts: Facts, agent: str) -> str | None:
     return prompts[-1].get("norm") if prompts and prompts[-1]["state"] == "whole" else None
 
 
-def _overtaken(context: _Context, version: str, now: str | None) -> bool:
-    """Whether what is effective now is another version whose rollout did not begin before this one's."""
+def _overtaken(context: _Context, version: str, agent: str, now: str | None) -> bool:
+    """Whether what is effective now is another version that came later: its rollout, or, as a rollback does, its post."""
     if now is None:
         return False
     own = _or_end(context.began[version], context.facts)
+    posted = context.posted.get((version, agent), own)
     others = [other for other, norm in context.norms.items() if other != version and norm == now]
-    return any(_or_end(context.began[other], context.facts) >= own for other in others)
+    return any(
+        _or_end(context.began[other], context.facts) >= own or context.posted.get((other, agent), -1) > posted
+        for other in others
+    )
 
 
 def _later(context: _Context, version: str, agent: str) -> str | None:
-    """The last version that was rolled out to this agent after `version`, None if none was."""
-    own = _or_end(context.began[version], context.facts)
-    began = ((context.began[other], other) for other in context.norms if agent in context.targets.get(other, ()))
-    after = [(start, other) for start, other in began if start is not None and start > own]
+    """The last version that came to this agent after `version`, or is still to come; None if none is."""
+    own = context.posted.get((version, agent), _or_end(context.began[version], context.facts))
+    others = [other for other in context.norms if agent in context.targets.get(other, ())]
+    after = [(start, other) for other in others if (start := _came(context, other, agent)) is not None and start > own]
     return max(after)[1] if after else None
+
+
+def _came(context: _Context, version: str, agent: str) -> int | None:
+    """When a version was last to be posted to an agent; before that, when its rollout began, unless that was stopped."""
+    began = None if version in context.stopped else context.began[version]
+    return context.posted.get((version, agent), began)
 
 
 def _missing(context: _Context, version: str, agent: str, reached: int | None) -> MissingTarget:
@@ -181,5 +202,8 @@ def _missing(context: _Context, version: str, agent: str, reached: int | None) -
     why = fate.note if fate else "no post was planned: the rollout stopped or the run ended before its turn"
     if reached is not None:
         why = "; ".join(filter(None, ("it was effective and is no longer", fate.note if fate else "")))
+    if fate is None and version in context.stopped:
+        why, action = _STOPPED
+        return MissingTarget(version, agent, None, "unposted", why, action)
     action = next_action(context.facts, agent, fate, later=_later(context, version, agent))
     return MissingTarget(version, agent, fate.post if fate else None, fate.fate if fate else "unposted", why, action)

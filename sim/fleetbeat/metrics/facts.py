@@ -29,7 +29,11 @@ class Window:
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """`agents`: agent -> kind -> records in order. `plans`, `ends`: post id -> record. `end`: the run's last ns."""
+    """`agents`: agent -> kind -> records in order. `plans`, `ends`: post id -> record. `end`: the run's last ns.
+
+    `turns`, `gates`, `truths`: records of kinds `plan`, `gate` and `truth`: what operators with gates decided and saw,
+    and what they were not told.
+    """
 
     end: int
     run: Record | None
@@ -39,6 +43,9 @@ class Facts:
     bodies: Mapping[str, Record]
     rollouts: tuple[Record, ...]
     waves: tuple[Record, ...]
+    turns: tuple[Record, ...]
+    gates: tuple[Record, ...]
+    truths: tuple[Record, ...]
     plans: Mapping[str, Record]
     ends: Mapping[str, Record]
     claims: tuple[Record, ...]
@@ -61,7 +68,15 @@ def gather(records: Iterable[Record]) -> Facts:
     agents: dict[str, dict[str, list[Record]]] = {}
     homes: dict[str, Record] = {}
     bodies: dict[str, Record] = {}
-    single: dict[str, list[Record]] = {"rollout": [], "wave": [], "claim": [], "run": []}
+    single: dict[str, list[Record]] = {
+        "rollout": [],
+        "wave": [],
+        "plan": [],
+        "gate": [],
+        "truth": [],
+        "claim": [],
+        "run": [],
+    }
     plans: dict[str, Record] = {}
     ends: dict[str, Record] = {}
     last, ops = 0, False
@@ -83,8 +98,11 @@ def gather(records: Iterable[Record]) -> Facts:
         elif kind == "post.end":
             ends[record["post"]] = record
     run = single["run"][0] if single["run"] else None
-    rollouts, waves, claims = (tuple(single[kind]) for kind in ("rollout", "wave", "claim"))
-    return Facts(last, run, ops, agents, homes, bodies, rollouts, waves, plans, ends, claims)
+    told = {kind: tuple(found) for kind, found in single.items()}
+    return Facts(
+        last, run, ops, agents, homes, bodies, told["rollout"], told["wave"], told["plan"], told["gate"], told["truth"],
+        plans, ends, told["claim"],
+    )  # fmt: skip
 
 
 def windows(facts: Facts, agent: str) -> list[Window]:

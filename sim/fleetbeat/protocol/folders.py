@@ -33,3 +33,8 @@ def load_module(path: Path) -> ModuleType:
 def program_of(folder: str, beside: str) -> ModuleType:
     """The program of another agent's `folder`, relative to the file `beside`: `program_of("../claim", __file__)`."""
     return load_module(Path(beside).parent / folder / "program.py")
+
+
+def core_of(folder: str, beside: str) -> ModuleType:
+    """The core of the event framework in another agent's `folder`, as `program_of`."""
+    return load_module(Path(beside).parent / folder / "core.py")

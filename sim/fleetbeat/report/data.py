@@ -10,7 +10,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from fleetbeat.checks.model import CLASSES, FATES, Judgement, PostFate, Verdict
+from fleetbeat.checks.chains import shortest
+from fleetbeat.checks.model import CLASSES, FATES, Judgement, Link, PostFate, Verdict
 from fleetbeat.history.records import Record
 from fleetbeat.metrics import Metrics
 from fleetbeat.report.real import Real, real
@@ -59,7 +60,8 @@ class FindingRow:
 class VerdictRow:
     """`kinds`: findings by class; `known_gap`: programs whose manifest admits it; `expected`: in `expect: broken`.
 
-    `fails`: it makes the run fail.
+    `fails`: it makes the run fail. `findings_total` counts those beyond the kept ones too. `chain`: of the framework's
+    invariants, the shortest chain of causes that breaks it.
     """
 
     invariant: str
@@ -73,6 +75,7 @@ class VerdictRow:
     reason: str
     findings: tuple[FindingRow, ...]
     findings_total: int
+    chain: tuple[Link, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +141,7 @@ def build(records: Sequence[Record], judgement: Judgement, metrics: Metrics, rul
     run, last = records[0], records[-1]
     agents = [record for record in records if record.kind == "agent"]
     notable = [fate for fate in judgement.fates if fate.fate not in GOOD]
-    findings = Counter(finding.kind for verdict in judgement.verdicts for finding in verdict.findings)
+    findings = sum(map(_kinds, judgement.verdicts), Counter())
     return Report(
         schema=SCHEMA,
         fleetbeat=run["fleetbeat"],
@@ -197,7 +200,7 @@ def _verdicts(
 
 
 def _verdict(verdict: Verdict, known_gap: tuple[str, ...], expected: bool, fails: bool) -> VerdictRow:
-    kinds = Counter(finding.kind for finding in verdict.findings)
+    kinds = _kinds(verdict)
     return VerdictRow(
         invariant=verdict.invariant,
         promise=verdict.promise,
@@ -212,8 +215,17 @@ def _verdict(verdict: Verdict, known_gap: tuple[str, ...], expected: bool, fails
             FindingRow(finding.kind, finding.cause, finding.t, finding.agent, finding.posts, finding.message)
             for finding in sorted(verdict.findings, key=lambda one: (CLASSES.index(one.kind), one.t))[:MOST]
         ),
-        findings_total=len(verdict.findings),
+        findings_total=sum(kinds.values()),
+        chain=tuple(shortest([finding.chain for finding in verdict.findings])),
     )
+
+
+def _kinds(verdict: Verdict) -> Counter[str]:
+    """Findings by class; those that were only counted are of the worst class that was found."""
+    kinds = Counter[str](finding.kind for finding in verdict.findings)
+    if verdict.more:
+        kinds[next((kind for kind in CLASSES if kinds[kind]), CLASSES[0])] += verdict.more
+    return kinds
 
 
 def _faults(records: Sequence[Record]) -> tuple[FaultRow, ...]:

@@ -12,8 +12,9 @@ from typing import Any
 
 from fleetbeat.report.data import Report
 
+_OF_FRAMEWORK = ("events", "actions", "begun", "self_triggered_actions", "decided", "answers", "became")
 #: Fields that hold (name, value) pairs and become objects.
-_PAIRS = frozenset({"fates", "kinds", "effects", "logs"})
+_PAIRS = frozenset({"fates", "kinds", "effects", "logs", *_OF_FRAMEWORK})
 
 
 def render(report: Report) -> str:

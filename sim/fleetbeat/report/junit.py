@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from xml.etree import ElementTree
 
+from fleetbeat.report import framework_text
 from fleetbeat.report.data import Report, Threshold, VerdictRow
 from fleetbeat.report.plain import counted, safe
 
@@ -65,6 +66,7 @@ def _evidence(verdict: VerdictRow) -> str:
     lines = [f"{row.kind} ({row.cause}) at {row.t} ns: {safe(row.message)}" for row in verdict.findings[:_SHOWN]]
     if verdict.findings_total > len(lines):
         lines.append(f"and {verdict.findings_total - len(lines)} more")
+    lines += framework_text.chain(verdict.chain)
     return "\n".join(lines)
 
 

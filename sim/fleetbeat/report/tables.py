@@ -17,11 +17,11 @@ _CURVE = 50
 _LEFT, _RIGHT = "left", "right"
 
 
-def table(headers: Sequence[str], rows: Sequence[Sequence[str]], texts: int = 1) -> str:
-    """A table indented by two; the first `texts` columns are left aligned, the others right."""
+def table(headers: Sequence[str], rows: Sequence[Sequence[str]], texts: int = 1, left: Sequence[int] = ()) -> str:
+    """A table indented by two; the first `texts` columns and those of `left` are left aligned, the others right."""
     from tabulate import tabulate
 
-    align = [_LEFT if column < texts else _RIGHT for column in range(len(headers))]
+    align = [_LEFT if column < texts or column in left else _RIGHT for column in range(len(headers))]
     drawn = tabulate(rows, headers, tablefmt="simple", disable_numparse=True, colalign=align, headersglobalalign=None)
     return "\n".join(f"  {line.rstrip()}" for line in drawn.split("\n"))
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from itertools import groupby
 
 from fleetbeat.metrics.words import seconds
-from fleetbeat.report import real_text, tables
+from fleetbeat.report import framework_text, plans, real_text, tables
 from fleetbeat.report.data import PostRow, Report, VerdictRow
 from fleetbeat.report.plain import counted, item, safe
 
@@ -29,12 +29,16 @@ def render(report: Report, paint: Paint = _unpainted) -> str:
     """The whole report, with a newline at its end."""
     sections = (
         ("Convergence", tables.convergence(report)),
+        ("Rollout plans", plans.plans(report)),
         ("Lag from landed to effective", tables.lag(report)),
         ("Slowest", _slowest(report)),
         ("Fates of posts", tables.fates(report)),
         ("Posts not applied", _notable(report)),
         ("Invariants", tables.invariants(report, paint)),
         ("Findings", _findings(report)),
+        ("Framework", framework_text.framework(report.metrics.framework)),
+        ("Storm", framework_text.storm(report.metrics.framework)),
+        ("Exposure", framework_text.exposure(report.metrics.framework)),
         ("Faults", tables.faults(report)),
         ("Faults carried out", real_text.counts(report.real)),
         ("Cost", tables.cost(report)),
@@ -106,11 +110,12 @@ def _findings(report: Report) -> str:
 
 
 def _of_verdict(verdict: VerdictRow) -> Iterator[str]:
-    yield f"  {safe(verdict.invariant)}: {safe(verdict.promise)}"
+    yield item(f"{safe(verdict.invariant)}: {safe(verdict.promise)}")
     for finding in verdict.findings[:SHOWN]:
         yield item(f"{finding.kind} ({finding.cause}) at {seconds(finding.t)}: {safe(finding.message)}", "    ")
     if verdict.findings_total > SHOWN:
         yield f"    ... and {verdict.findings_total - SHOWN} more"
+    yield from framework_text.chain(verdict.chain)
 
 
 def _missing(report: Report) -> str:

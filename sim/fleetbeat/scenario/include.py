@@ -12,7 +12,7 @@ from pathlib import Path
 
 from pydantic_core import PydanticCustomError
 
-from fleetbeat.scenario.library import find_agent, is_path
+from fleetbeat.scenario.library import find_agent, find_core, is_path
 from fleetbeat.scenario.mistakes import Mistake, ScenarioError, Where
 from fleetbeat.scenario.read import Path as Keys
 from fleetbeat.scenario.read import place
@@ -38,6 +38,7 @@ class Includer:
         """The nodes with everything taken in; mistakes are collected."""
         root = self.walk(self.root, ())
         self.agents(root)
+        self.core(root)
         return root
 
     def walk(self, node: Node, path: Keys) -> Node:
@@ -139,6 +140,28 @@ class Includer:
             else:
                 if is_path(child.value):
                     _children(owner)["agent"] = replace(child, value=str(folder.resolve()))
+
+    def core(self, root: Node) -> None:
+        """Is the core there that the fleet names, as a text or as its `program`? A path becomes absolute."""
+        fleet = _children(root).get("fleet")
+        given = None if fleet is None else _children(fleet).get("core")
+        if fleet is None or given is None:
+            return
+        path: Keys = ("fleet", "core")
+        owner, key = fleet, "core"
+        if isinstance(given.value, dict):
+            owner, key, path = given, "program", (*path, "program")
+        child = _children(owner).get(key)
+        if child is None or not isinstance(child.value, str):
+            return
+        try:
+            folder = find_core(child.value, self.folder)
+        except ScenarioError as error:
+            told = error.mistakes[0]
+            self.mistakes.append(replace(place(self.root, path, told.expected), meant=told.meant))
+        else:
+            if is_path(child.value):
+                _children(owner)[key] = replace(child, value=str(folder.resolve()))
 
 
 def _children(node: Node) -> dict[str, Node]:

@@ -66,12 +66,22 @@ def find(name: str | Path) -> Path:
 
 
 def agents() -> dict[str, Path]:
-    """Every agent of the library by name, sorted: its folder."""
+    """Every agent of the library by name, sorted: its folder. One that holds nothing but a core is no agent."""
     found: dict[str, Path] = {}
     for folder in _folders("agents"):
         for manifest in sorted(folder.glob("*/agent.yaml")):
-            found.setdefault(manifest.parent.name, manifest.parent)
+            if (manifest.parent / "program.py").is_file() or not (manifest.parent / "core.py").is_file():
+                found.setdefault(manifest.parent.name, manifest.parent)
     return dict(sorted(found.items()))
+
+
+def cores() -> dict[str, Path]:
+    """Every core of the event framework in the library by name: its folder. The wrong ones are among them, and last."""
+    found: dict[str, Path] = {}
+    for folder in _folders("agents"):
+        for file in [*sorted(folder.glob("*/core.py")), *sorted(folder.glob("mutants/*/core.py"))]:
+            found.setdefault(file.parent.name, file.parent)
+    return found
 
 
 def find_agent(name: str, relative_to: Path | None = None) -> Path:
@@ -79,14 +89,22 @@ def find_agent(name: str, relative_to: Path | None = None) -> Path:
 
     A path is relative to `relative_to`. Raises `ScenarioError` if there is no such agent.
     """
+    return _found("agent", name, agents(), relative_to)
+
+
+def find_core(name: str, relative_to: Path | None = None) -> Path:
+    """The folder of a core of the event framework, by name or by a path; as `find_agent`."""
+    return _found("core", name, cores(), relative_to)
+
+
+def _found(kind: str, name: str, known: dict[str, Path], relative_to: Path | None) -> Path:
     if is_path(name):
         folder = (relative_to or Path()) / Path(name).expanduser()
         if not _is_file(folder / "agent.yaml"):
-            raise ScenarioError([Mistake(Where("agent"), "", quoted(name), "a folder that holds an agent.yaml")])
+            raise ScenarioError([Mistake(Where(kind), "", quoted(name), "a folder that holds an agent.yaml")])
         return folder
-    known = agents()
     if name not in known:
-        raise ScenarioError([_unknown("agent", name, list(known), "a folder (./NAME)")])
+        raise ScenarioError([_unknown(kind, name, list(known), "a folder (./NAME)")])
     return known[name]
 
 

@@ -1,7 +1,8 @@
 """An agent's manifest, `agent.yaml` in its folder: what it is, what it writes where, which promises it may break.
 
 An agent is played from its `program` (simulation, and our driver in real engines), or started by its `command` (real
-engines only): somebody's own program, which obeys the protocol by its own means. It may have both.
+engines only): somebody's own program, which obeys the protocol by its own means. It may have both. A folder may hold a
+`core` of the event framework as well, or nothing but one.
 """
 
 from __future__ import annotations
@@ -13,7 +14,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Discriminator, Field, Tag
 
-from fleetbeat.scenario.mistakes import Mistake
+from fleetbeat.scenario.guards import Guard
+from fleetbeat.scenario.mistakes import Mistake, ScenarioError, Where
 from fleetbeat.scenario.model import NAME, Frozen, Names
 from fleetbeat.scenario.read import Path as Path_
 from fleetbeat.scenario.read import kept, place, raise_if, validate
@@ -43,7 +45,7 @@ def _shape(asks: Any) -> str:
 
 
 class Manifest(Frozen):
-    """`program` is a Python file in the agent's folder; the program in it is called PROGRAM."""
+    """`program` is a Python file in the agent's folder; the program in it is called PROGRAM. `core` is another: CORE."""
 
     name: Annotated[str, Field(pattern=NAME)]
     about: str = ""
@@ -77,6 +79,11 @@ class Manifest(Frozen):
         ),
     ] = ()
     known_gaps: Annotated[Names, Field(description="ids of invariants that it is known to break")] = ()
+    core: Annotated[
+        Annotated[str, Field(pattern=r"^[A-Za-z0-9_]+\.py$")] | None,
+        Field(description="the Python file of its core of the event framework; none: it has none"),
+    ] = None
+    guards: Annotated[tuple[Guard, ...], Field(description="the gates that are built into its core")] = ()
 
     @property
     def canonical(self) -> str:
@@ -86,6 +93,11 @@ class Manifest(Frozen):
     def is_foreign(self) -> bool:
         """Whether real engines start it by a command of its own."""
         return bool(self.command)
+
+    @property
+    def is_core_alone(self) -> bool:
+        """Whether it is a core of the event framework and no agent."""
+        return self.core is not None and not self.command and "program" not in self.model_fields_set
 
     @property
     def signs(self) -> Mapping[str, str]:
@@ -99,6 +111,14 @@ class Manifest(Frozen):
 
 
 _PLACED = re.compile(r"\{[a-z_]+\}")
+
+
+def load_core_manifest(folder: Path) -> tuple[Manifest, str]:
+    """The manifest of a folder that holds a core of the event framework, and that core's file. As `load_manifest`."""
+    manifest = load_manifest(folder)
+    if manifest.core is None:
+        raise ScenarioError([Mistake(Where(str(folder / "agent.yaml")), "core", "nothing", "the core's Python file")])
+    return manifest, manifest.core
 
 
 def load_manifest(folder: Path, name: str | None = None) -> Manifest:
@@ -117,15 +137,29 @@ def load_manifest(folder: Path, name: str | None = None) -> Manifest:
 def _meaning(manifest: Manifest, folder: Path, root: Node) -> list[Mistake]:
     found = []
     is_named = "program" in manifest.model_fields_set
-    if (is_named or not manifest.is_foreign) and not (folder / manifest.program).is_file():
+    needed = is_named or not (manifest.is_foreign or manifest.is_core_alone)
+    if needed and not (folder / manifest.program).is_file():
         found.append(place(root, ("program",), "a file in the agent's folder", got=repr(manifest.program)))
+    if manifest.core is not None and not (folder / manifest.core).is_file():
+        found.append(place(root, ("core",), "a file in the agent's folder", got=repr(manifest.core)))
     for index, invariant in enumerate(manifest.known_gaps):
         if invariant not in INVARIANTS:
             found.append(place(root, kept(root, ("known_gaps", index)), "an invariant's id", INVARIANTS))
     for at, path in _paths(manifest):
         if path.startswith("/") or ".." in path.split("/"):
             found.append(place(root, kept(root, at), "a path relative to home, without .."))
-    return found + _commands(manifest, root)
+    return found + _commands(manifest, root) + _guards(manifest, root)
+
+
+def _guards(manifest: Manifest, root: Node) -> list[Mistake]:
+    if manifest.guards and manifest.core is None:
+        return [place(root, ("guards",), "guards only where there is a core: core.py that has them")]
+    ids = [guard.gate for guard in manifest.guards]
+    return [
+        place(root, ("guards", index, "gate"), "an id that no other guard has")
+        for index, name in enumerate(ids)
+        if name in ids[:index]
+    ]
 
 
 def _paths(manifest: Manifest) -> list[tuple[Path_, str]]:

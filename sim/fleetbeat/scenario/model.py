@@ -6,11 +6,14 @@ them into agents' names. Field descriptions become the JSON Schema's.
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Literal, get_args
 
-from pydantic import AfterValidator, Field, Strict
+from pydantic import AfterValidator, Field
 
-from fleetbeat.scenario.shapes import Both, OneOrMore, lasting
+from fleetbeat.scenario.gates import Gate as Gate
+from fleetbeat.scenario.gates import GateLag as GateLag
+from fleetbeat.scenario.shapes import Both, OneOrMore, Switch, lasting
+from fleetbeat.scenario.shapes import Selector as Selector
 from fleetbeat.scenario.spreads import Constant as Constant
 from fleetbeat.scenario.spreads import Empirical as Empirical
 from fleetbeat.scenario.spreads import Exponential as Exponential
@@ -22,20 +25,17 @@ from fleetbeat.scenario.spreads import Normal as Normal
 from fleetbeat.scenario.spreads import Spread as Spread
 from fleetbeat.scenario.spreads import Uniform as Uniform
 from fleetbeat.scenario.units import ByteSize, Duration, Number, Percent, SignedDuration, Whole
+from fleetbeat.scenario.workload import Core, CoreSetup, Workload
 
 #: Names of groups, hosts, versions, faults and operators; an agent's is its group's and a number, NAME-0, NAME-1, ...
 GROUP_NAME = r"^[A-Za-z][A-Za-z0-9_.-]{0,62}$"
 NAME = r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,62}$"
 
-Switch = Annotated[bool, Strict()]
 Uid = Annotated[Whole, Field(ge=0, le=65535)]
 Names = Annotated[tuple[str, ...], OneOrMore()]
 
 
 # --- the fleet -------------------------------------------------------------------------------------------------------
-
-#: Names, globs `web-*`, ranges `a-0..a-9`, shares (`30%`), `group:NAME`, `host:NAME`, `all`; or several of them.
-Selector = Annotated[tuple[str, ...], Field(min_length=1), OneOrMore()]
 
 
 class Stalls(Frozen):
@@ -175,6 +175,7 @@ class Fleet(Frozen):
     ] = None
     groups: tuple[Group, ...] = ()
     agent: Annotated[str, Field(description="name of an agent program, or a folder with an agent.yaml")] = "reference"
+    core: Annotated[Core, Field(description="of the event framework; only with a workload")] = CoreSetup()
     heartbeat: Heartbeat = Heartbeat()
     latency: Latency = Latency()
     start: Start = Start()
@@ -248,6 +249,11 @@ class Wave(Frozen):
     bake: Annotated[
         Duration, Field(description="time after the wave's last target was reported, before the next wave")
     ] = 0
+    gate: Annotated[Gate | None, Field(description="looked through while the wave bakes; else the rollout's")] = None
+    approval: Annotated[
+        Spread | None, Field(description="then a person is asked, and lets the next wave go after this time")
+    ] = None
+    hold_until: Annotated[Duration | None, Field(description="the next wave does not begin before this time")] = None
 
 
 class Rollout(Frozen):
@@ -276,6 +282,19 @@ class Rollout(Frozen):
     stop_on_failure: Annotated[
         Switch, Field(description="no further target or wave after one that failed or timed out")
     ] = False
+    gate: Annotated[Gate | None, Field(description="of every wave that has none of its own")] = None
+    on_failure: Annotated[
+        Literal["abort", "rollback"],
+        Field(description="after a gate or stop_on_failure stopped it: leave it, or post a former version again"),
+    ] = "abort"
+    rollback_to: Annotated[str | None, Field(description="a version of this scenario, for on_failure: rollback")] = None
+    bad: Annotated[Switch, Field(description="the truth about this version, for reports alone: no gate is told")] = (
+        False
+    )
+    errors_per_hour: Annotated[
+        Number,
+        Field(ge=0, le=3600, description="entries agent_error that an agent logs while this version is effective"),
+    ] = 0.0
     uid: Uid = 1000
     perms: Annotated[str, Field(pattern=r"^0?[0-7]{3}$", description="of the file it creates; mktemp makes 600")] = (
         "600"
@@ -354,5 +373,7 @@ class Scenario(Frozen):
     fleet: Fleet
     faults: tuple[Fault, ...] = ()
     rollouts: tuple[Rollout, ...] = ()
-    workload: Annotated[Any, Field(description="reserved for the event framework; must be absent")] = None
+    workload: Annotated[
+        Workload | None, Field(description="what the agents are used for; none: no event framework is played")
+    ] = None
     expect: Expect = Expect()

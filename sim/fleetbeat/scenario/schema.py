@@ -19,7 +19,6 @@ _INVARIANT_LISTS = ("broken", "hazards")
 def schema() -> dict[str, Any]:
     """The schema as JSON data, draft 2020-12."""
     made: dict[str, Any] = _tidied(Scenario.model_json_schema(by_alias=True, mode="validation"), "")
-    made["properties"].pop("workload")
     _name_invariants(made["$defs"]["Expect"]["properties"])
     made["$defs"]["Sometimes"]["properties"]["broken"]["anyOf"][0] = {"enum": list(INVARIANTS)}
     return {"$schema": DRAFT, "title": "fleetbeat scenario", **{k: v for k, v in made.items() if k != "title"}}

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
+from pydantic import Field, GetCoreSchemaHandler, GetJsonSchemaHandler, Strict
 from pydantic_core import CoreSchema, core_schema
 
 from fleetbeat.scenario.units import DURATION, duration_schema, expected, parse_duration
@@ -29,6 +29,11 @@ class OneOrMore:
     @staticmethod
     def _wrap(value: Any) -> Any:
         return value if isinstance(value, list | tuple) or value is None else (value,)
+
+
+Switch = Annotated[bool, Strict()]
+#: Names, globs `web-*`, ranges `a-0..a-9`, shares (`30%`), `group:NAME`, `host:NAME`, `all`; or several of them.
+Selector = Annotated[tuple[str, ...], Field(min_length=1), OneOrMore()]
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-#: The ids of the protocol's invariants. Source: PROTOCOL, "Protocol invariants".
+#: The ids of the event framework's invariants. Source: PROTOCOL, "The framework's two invariants".
+OF_FRAMEWORK = ("no-self-trigger", "guard-not-silenced")
+
+#: The ids of all invariants: the protocol's, then the framework's. Source: PROTOCOL, "Protocol invariants".
 INVARIANTS = (
     "whole-body",
     "no-silent-loss",
@@ -20,6 +23,7 @@ INVARIANTS = (
     "scope",
     "honest-operator",
     "coverage",
+    *OF_FRAMEWORK,
 )
 
 #: Events of the harness that `expect.sometimes.event` may name; any other word is an event of an agent's log.

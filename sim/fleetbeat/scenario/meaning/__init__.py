@@ -9,7 +9,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from fleetbeat.scenario.inherit import inherit
-from fleetbeat.scenario.meaning import expect, faults, fleet, rollouts
+from fleetbeat.scenario.meaning import expect, faults, fleet, rollouts, workload
 from fleetbeat.scenario.meaning.context import Context
 from fleetbeat.scenario.mistakes import Mistake
 from fleetbeat.scenario.model import Scenario
@@ -56,11 +56,10 @@ def _left(data: dict[str, Any], section: str, broken: list[tuple[str, ...]]) -> 
 
 
 def _run(context: Context) -> list[Mistake]:
-    if context.scenario.workload is not None:
-        context.at(("workload",), "nothing, for workload is reserved")
     if context.fleet_known:
         fleet.check(context)
     faults.check(context)
     rollouts.check(context)
+    workload.check(context)
     expect.check(context)
     return context.mistakes

@@ -6,7 +6,7 @@ from fleetbeat.scenario.meaning.context import Context
 from fleetbeat.scenario.mistakes import listed
 from fleetbeat.scenario.read import Path
 from fleetbeat.scenario.resolve import fault_ids
-from fleetbeat.scenario.words import INVARIANTS
+from fleetbeat.scenario.words import INVARIANTS, OF_FRAMEWORK
 
 
 def check(context: Context) -> None:
@@ -43,6 +43,8 @@ def _sometimes(context: Context) -> None:
 def _invariant(context: Context, path: Path, invariant: str) -> None:
     if invariant not in INVARIANTS:
         context.at(path, listed(INVARIANTS), known=INVARIANTS)
+    elif invariant in OF_FRAMEWORK and context.scenario.workload is None and context.whole:
+        context.at(path, "an invariant of the signal where there is no workload")
 
 
 def _version(context: Context, path: Path, version: str) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fleetbeat.scenario.meaning import times
+from fleetbeat.scenario.meaning import plans, times
 from fleetbeat.scenario.meaning.context import Context
 from fleetbeat.scenario.mistakes import listed
 from fleetbeat.scenario.model import Rollout
@@ -30,6 +30,8 @@ def check(context: Context) -> None:
         shapes = _waves(context, path, rollout)
         if context.fleet_known and shapes and len(context.mistakes) == before:
             _reach(context, path, rollout)
+        plans.check(context, path, rollout, body is not None and not body.strip())
+    plans.truths(context)
 
 
 def _body(rollout: Rollout) -> bytes | None:
