@@ -124,6 +124,10 @@ class Recorder:
     def add(self, when: When, actor: str, kind: str, /, **fields: Any) -> None:
         self._rows.append(self.row(when, actor, kind, fields))
 
+    def rows_from(self, place: int) -> list[Row]:
+        """What was recorded after the first `place` rows, in the order of recording."""
+        return self._rows[place:]
+
     def latest(self) -> int:
         """The time of the last record so far, in ns; 0 if there is none."""
         return max((row[0] for row in self._rows), default=0)

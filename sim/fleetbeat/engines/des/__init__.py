@@ -12,10 +12,12 @@ from fleetbeat.chance.step import Step
 from fleetbeat.engines.des.doze import Dozing
 from fleetbeat.engines.des.lanes import lanes_of
 from fleetbeat.engines.des.lifecycle import start_all
-from fleetbeat.engines.des.operator import roll_out
 from fleetbeat.engines.des.pace import Pace
+from fleetbeat.engines.des.plans import roll_out
+from fleetbeat.engines.des.troubles import start_troubles
 from fleetbeat.engines.des.watch import Watch
 from fleetbeat.engines.des.world import World
+from fleetbeat.engines.gates import truths
 from fleetbeat.engines.prelude import head, rollout_id
 from fleetbeat.engines.programs import load_program
 from fleetbeat.engines.recorder import Tie
@@ -55,6 +57,7 @@ def run(
     world.watch = Watch(world)
     waves = {rollout_id(rollout): resolve_waves(rollout, specs) for rollout in scenario.rollouts}
     world.recorder.head = head(scenario, "des", specs, manifests, world.injector, world.bodies, waves)
+    world.recorder.head += [Record(0, "harness", "truth", fields) for fields in truths(scenario)]
     walk = pace or Dozing()
     world.clock.leaps = walk.leaps
     world.lanes = lanes_of(scenario, specs, world.named) if walk.leaps else None
@@ -69,6 +72,7 @@ def run(
     for rollout in scenario.rollouts:
         name = rollout_id(rollout)
         world.start(roll_out(world, rollout, name, waves[name], digests[name]))
+    start_troubles(world, waves)
     reason = "duration"
     with _no_collections():
         try:

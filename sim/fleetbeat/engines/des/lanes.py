@@ -79,5 +79,7 @@ def lanes_of(scenario: Scenario, specs: Iterable[AgentSpec], names_steps: bool) 
 
 
 def _foreseen(rollout: Rollout) -> bool:
-    """Whether all posts of a rollout begin at times that are known when it begins."""
-    return len(rollout.waves) < 2 and rollout.order == "together"
+    """Whether all posts of a rollout begin at times that are known when it begins, and only agents write logs."""
+    gated = rollout.gate is not None or any(wave.gate is not None for wave in rollout.waves)
+    stops = gated or rollout.on_failure == "rollback" or rollout.errors_per_hour > 0
+    return len(rollout.waves) < 2 and rollout.order == "together" and not stops

@@ -1,4 +1,4 @@
-"""Operators: a rollout goes out in waves; each target has an actor of its own that writes, verifies, and tries again.
+"""Operators: each target of a rollout has an actor of its own that writes, verifies, and tries again.
 
 An operator's "done" is a claim, recorded as such; whether it is true is for the checks. Polls that would see what the last
 one saw are skipped like idle beats. A writer that dies leaves what it had written; it starts again only where the fault
@@ -10,10 +10,8 @@ from __future__ import annotations
 import errno
 from collections import Counter
 
-import simpy
-
 from fleetbeat.chance.step import Step
-from fleetbeat.engines.delivery import POLLS, Delivery, delivery_of, temporary_of
+from fleetbeat.engines.delivery import POLLS, Delivery, temporary_of
 from fleetbeat.engines.des.body import Body, Shell
 from fleetbeat.engines.des.doze import Series, sleep
 from fleetbeat.engines.des.drive import Latencies, drive
@@ -24,8 +22,6 @@ from fleetbeat.engines.recorder import When
 from fleetbeat.history.records import compared
 from fleetbeat.protocol.faults import Outcome
 from fleetbeat.protocol.writers import LOOKS, WRITERS, Look, Post
-from fleetbeat.scenario.model import Rollout
-from fleetbeat.scenario.resolve import body_of
 
 
 class Writer(Body):
@@ -41,13 +37,20 @@ class Writer(Body):
 
 
 class Poster:
-    """Carries out one delivery."""
+    """Carries out one delivery. `by`: the operator whose faults strike it, else the delivery's own.
 
-    def __init__(self, world: World, delivery: Delivery, latencies: Latencies, actor: str = "") -> None:
+    `written_at`, `done_at`: when its first post was written, and when it was held for done, in ns; None: never.
+    """
+
+    def __init__(self, world: World, delivery: Delivery, latencies: Latencies, actor: str = "", by: str = "") -> None:
         self.world = world
         self.delivery = delivery
         self.latencies = latencies
         self.actor = actor or f"{delivery.operator}:{delivery.version}/{delivery.target}"
+        self.by = by or delivery.operator
+        self.written_at: int | None = None
+        self.done_at: int | None = None
+        self.is_tried = False
         self.home = world.specs[delivery.target].home
         self.counts: Counter[str] = Counter()
         self.polls = 0
@@ -57,11 +60,12 @@ class Poster:
     def _embody(self) -> Writer:
         one = self.delivery
         shell = Shell(self.world, one.target, self.home, one.uid)
-        return Writer(shell, self.actor, self.life, "operators", one.target, self.home, self.latencies, one.operator)
+        return Writer(shell, self.actor, self.life, "operators", one.target, self.home, self.latencies, self.by)
 
     def deliver(self, at_ns: int) -> Wait:
         """Posts, verifies and tries again; returns whether the operator holds it for done."""
         one = self.delivery
+        self.is_tried = True
         claim = "failed"
         for attempt in range(1, one.retries + 2):
             outcome = yield from self.write(attempt, at_ns)
@@ -75,10 +79,12 @@ class Poster:
                 continue
             claim = "failed"
             if outcome == "written":
+                self.written_at = self.world.now if self.written_at is None else self.written_at
                 claim = yield from self._verify(attempt)
             if claim == "died":
                 return False
             if claim == "done":
+                self.done_at = self.world.now
                 break
             at_ns = self.world.now + 1
         self._claim(claim, attempt)
@@ -238,69 +244,3 @@ class Poster:
             verify=one.verify,
             claim=claim,
         )
-
-
-def roll_out(world: World, rollout: Rollout, identity: str, waves: tuple[tuple[str, ...], ...], digest: str) -> Wait:
-    """The process of one rollout: its waves, one after another."""
-    latencies = Latencies(rollout.latency)
-    body = body_of(rollout)
-    actor = f"{rollout.operator}:{rollout.version}"
-    at_ns = rollout.at
-    for number, targets in enumerate(waves, 1):
-        step = Step(actor, 0, number, "wave")
-        when = yield from world.until(at_ns, step)
-        _wave(world, identity, actor, when, number, "begin", len(targets))
-        deliveries = [delivery_of(rollout, target, body, digest) for target in targets]
-        world.foresee(when[0] + 1, targets)
-        fine = yield from _post_all(world, rollout, deliveries, latencies, when[0])
-        end = yield from world.until(world.now + 1, step._replace(operation="wave-end"))
-        stopped = rollout.stop_on_failure and not fine
-        _wave(world, identity, actor, end, number, "stopped" if stopped else "end", len(targets))
-        if stopped:
-            return
-        at_ns = world.now + (rollout.waves[number - 1].bake if rollout.waves else 0)
-
-
-def _post_all(world: World, rollout: Rollout, deliveries: list[Delivery], latencies: Latencies, start: int) -> Wait:
-    """Posts to a wave's targets, at once or one by one; returns whether all were held for done."""
-    results: list[bool] = []
-    if rollout.order == "one-by-one":
-        at_ns = start + 1
-        for delivery in deliveries:
-            results.append((yield from Poster(world, delivery, latencies).deliver(at_ns)))
-            if rollout.stop_on_failure and not results[-1]:
-                break
-            at_ns = max(at_ns + rollout.spacing, world.now + 1)
-        return all(results)
-    stopping = world.clock.event()
-    under_way: list[simpy.Event] = []
-    for index, delivery in enumerate(deliveries):
-        at_ns = start + 1 + index * rollout.spacing
-        poster = Poster(world, delivery, latencies)
-        if world.lanes is not None:
-            world.lanes.waits(poster.body, at_ns)
-        under_way.append(world.clock.process(_one(world, rollout, poster, at_ns, results, stopping)))
-    if world.lanes is not None:
-        world.lanes.begun(rollout.at)
-    yield world.clock.all_of(under_way)
-    return all(results)
-
-
-def _one(
-    world: World, rollout: Rollout, poster: Poster, at_ns: int, results: list[bool], stopping: simpy.Event
-) -> Wait:
-    if rollout.spacing and rollout.stop_on_failure:
-        start = yield from world.until(at_ns, Step(poster.actor, 0, 0, "start"))
-        if stopping.triggered:
-            return
-        at_ns = start[0] + 1
-    done = yield from poster.deliver(at_ns)
-    if world.lanes is not None:
-        world.lanes.leave(poster.body)
-    results.append(done)
-    if not done and not stopping.triggered:
-        stopping.succeed()
-
-
-def _wave(world: World, identity: str, actor: str, when: When, number: int, event: str, targets: int) -> None:
-    world.recorder.add(when, actor, "wave", rollout=identity, wave=number, event=event, targets=targets)

@@ -1,5 +1,5 @@
-"""Operators in real time: twin of `engines.des.operator`. A rollout goes out in waves; each target has a writer of its
-own that posts, verifies, and tries again.
+"""Operators in real time: twin of `engines.des.operator`. Each target of a rollout has a writer of its own that posts,
+verifies, and tries again.
 
 The writers' operations are real and their users' own; the time that the scenario gives them passes in between. Faults on
 operators are carried out here, by name, as the simulation would. Every poll is made; none has records of its own.
@@ -10,43 +10,48 @@ from __future__ import annotations
 import errno
 import os
 from collections import Counter
-from collections.abc import Sequence
 
 from fleetbeat.chance.step import Step
-from fleetbeat.engines.delivery import POLLS, Delivery, delivery_of, temporary_of
+from fleetbeat.engines.delivery import POLLS, Delivery, temporary_of
 from fleetbeat.engines.effects import Died, Trace
-from fleetbeat.engines.real.loop import Flag
 from fleetbeat.engines.real.play_drive import Hand, Latencies, Shows, Wait, drive
 from fleetbeat.engines.real.play_world import World
 from fleetbeat.history.records import compared
 from fleetbeat.protocol.spelling import read_file
 from fleetbeat.protocol.writers import LOOKS, WRITERS, Look, Post
-from fleetbeat.scenario.model import Rollout
-from fleetbeat.scenario.resolve import AgentSpec, body_of
+from fleetbeat.scenario.resolve import AgentSpec
 
 
 class Poster:
-    """Carries out one delivery."""
+    """Carries out one delivery. `by`: the operator whose faults strike it, else the delivery's own.
 
-    def __init__(self, world: World, delivery: Delivery, latencies: Latencies, actor: str = "") -> None:
+    `written_at`, `done_at`: when its first post was written, and when it was held for done, in ns; None: never.
+    """
+
+    def __init__(self, world: World, delivery: Delivery, latencies: Latencies, actor: str = "", by: str = "") -> None:
         self.world = world
         self.delivery = delivery
         self.latencies = latencies
         self.actor = actor or f"{delivery.operator}:{delivery.version}/{delivery.target}"
+        self.by = by or delivery.operator
+        self.written_at: int | None = None
+        self.done_at: int | None = None
         self.home = world.specs[delivery.target].home
         self.counts: Counter[str] = Counter()
         self.polls = 0
         self.life = 0
         self.hand = self._embody()
         self.is_done = False
+        self.is_tried = False
 
     def _embody(self) -> Hand:
         one = self.delivery
-        return Hand(self.world, self.actor, self.life, one.target, self.home, one.uid, self.latencies, one.operator)
+        return Hand(self.world, self.actor, self.life, one.target, self.home, one.uid, self.latencies, self.by)
 
     def deliver(self, at_ns: int) -> Wait:
         """Posts, verifies and tries again; `is_done` says whether the operator holds it for done."""
         one = self.delivery
+        self.is_tried = True
         claim, attempt = "failed", 0
         for attempt in range(1, one.retries + 2):
             outcome = yield from self.write(attempt, at_ns)
@@ -60,6 +65,7 @@ class Poster:
                 continue
             claim = "failed"
             if outcome == "written":
+                self.written_at = self.world.now if self.written_at is None else self.written_at
                 claim = yield from self._verify(attempt)
             if claim == "died":
                 return
@@ -67,6 +73,7 @@ class Poster:
                 break
             at_ns = self.world.now
         self.is_done = claim == "done"
+        self.done_at = self.world.now if self.is_done else None
         self._claim(claim, attempt)
 
     # --- writing ---
@@ -169,58 +176,6 @@ class Poster:
             verify=one.verify,
             claim=claim,
         )
-
-
-# --- rollouts ---
-
-
-def roll_out(world: World, rollout: Rollout, identity: str, waves: Sequence[Sequence[str]], digest: str) -> Wait:
-    """The task of one rollout: its waves, one after another."""
-    latencies = Latencies(rollout.latency)
-    body = body_of(rollout)
-    actor = f"{rollout.operator}:{rollout.version}"
-    at_ns = rollout.at
-    for number, targets in enumerate(waves, 1):
-        yield at_ns
-        _wave(world, identity, actor, number, "begin", len(targets))
-        posters = [Poster(world, delivery_of(rollout, target, body, digest), latencies) for target in targets]
-        yield from _post_all(world, rollout, posters, world.now)
-        stopped = rollout.stop_on_failure and not all(poster.is_done for poster in posters)
-        _wave(world, identity, actor, number, "stopped" if stopped else "end", len(targets))
-        if stopped:
-            return
-        at_ns = world.now + (rollout.waves[number - 1].bake if rollout.waves else 0)
-
-
-def _post_all(world: World, rollout: Rollout, posters: Sequence[Poster], start: int) -> Wait:
-    """Posts to a wave's targets, at once or one by one."""
-    at_ns = start
-    if rollout.order == "one-by-one":
-        for poster in posters:
-            yield from poster.deliver(at_ns)
-            if rollout.stop_on_failure and not poster.is_done:
-                return
-            at_ns = max(at_ns + rollout.spacing, world.now)
-        return
-    stopping = Flag()
-    under_way = [
-        world.loop.start(_one(world, rollout, poster, start + index * rollout.spacing, stopping))
-        for index, poster in enumerate(posters)
-    ]
-    yield from under_way
-
-
-def _one(world: World, rollout: Rollout, poster: Poster, at_ns: int, stopping: Flag) -> Wait:
-    yield at_ns
-    if rollout.spacing and rollout.stop_on_failure and stopping.is_up:
-        return
-    yield from poster.deliver(at_ns)
-    if not poster.is_done:
-        world.loop.raise_flag(stopping)
-
-
-def _wave(world: World, identity: str, actor: str, number: int, event: str, targets: int) -> None:
-    world.sink.add(world.now, actor, "wave", rollout=identity, wave=number, event=event, targets=targets)
 
 
 def hand_down(world: World, spec: AgentSpec) -> Wait:

@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from fleetbeat.chance.choices import Hashed, Overrides
+from fleetbeat.engines.gates import truths
 from fleetbeat.engines.injector import Injector
 from fleetbeat.engines.prelude import head, rollout_id
 from fleetbeat.engines.real.crew import Crew, crews_of
@@ -24,7 +25,7 @@ from fleetbeat.engines.real.loop import Loop
 from fleetbeat.engines.real.means import MeansPlan, plan_means
 from fleetbeat.engines.real.means.machine import machine
 from fleetbeat.engines.real.observer import Observer
-from fleetbeat.engines.real.operators import roll_out
+from fleetbeat.engines.real.plans import refuse_troubles, roll_out
 from fleetbeat.engines.real.play_files import HarnessFiles, Users
 from fleetbeat.engines.real.play_furnish import furnish, make_home
 from fleetbeat.engines.real.play_plans import Planner
@@ -73,6 +74,7 @@ def play(
     """
     if overrides is not None:
         raise CannotDo("--case: got a case file, expected none: choices of single steps need the simulation")
+    refuse_troubles(scenario)
     specs = resolve_agents(scenario)
     names = list(dict.fromkeys(spec.agent for spec in specs))
     folders = {name: find_agent(name, None).resolve() for name in names}
@@ -214,6 +216,7 @@ class _Run:
             self.waves,
             observed=[],
         )
+        world.sink.head += [Record(0, "harness", "truth", fields) for fields in truths(world.scenario)]
         there = [spec for spec in world.specs.values() if spec.spawn_at is None]
         for spec in world.specs.values():
             make_home(world, spec)

@@ -63,6 +63,10 @@ class Sink:
         """Puts in a record about something that began at `t`, before what was recorded since."""
         self._records.append(Record(max(0, t), actor, kind, fields))
 
+    def records_from(self, place: int) -> list[Record]:
+        """What was recorded after the first `place` records, in the order of recording."""
+        return self._records[place:]
+
     def last_beat(self, agent: str, life: int) -> int:
         """The number of the last beat of a life that is recorded, 0 if none is."""
         for record in reversed(self._records):
