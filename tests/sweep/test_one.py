@@ -6,6 +6,7 @@ import pickle
 
 import pytest
 
+from fleetbeat.scenario.library import find
 from fleetbeat.scenario.load import load
 from fleetbeat.sweep.one import METRICS, play
 
@@ -55,3 +56,14 @@ def test_a_higher_fault_probability_meets_the_same_draws() -> None:
     high = [play(TEXT, ("faults.bad.probability=40%",), seed) for seed in range(8)]
     for few, many in zip(low, high, strict=True):
         assert all(a <= b for a, b in zip(few.lags_ns, many.lags_ns, strict=True))
+
+
+def test_a_workload_s_numbers_are_those_of_its_report_and_none_without_one() -> None:
+    storm = play(find("bad-rule-rollout"), ["fleet.core=core-no-guard", "fleet.agents=20", "duration=5m"], 1).metrics
+    calm = play(find("bad-rule-rollout"), ["fleet.agents=20", "duration=5m"], 1).metrics
+    assert storm["self_triggered"] == storm["violations"] > 0 == calm["self_triggered"]
+    assert storm["prepares"] > calm["prepares"] > 0
+    assert calm["suppressed"] > 0
+    assert storm["prepare_cost"] == pytest.approx(0.05 * storm["prepares"])
+    plain = play(find("lost-update"), [], 1).metrics
+    assert {name for name, value in plain.items() if value is None} >= {"prepares", "self_triggered", "guard_met"}

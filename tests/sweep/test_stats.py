@@ -1,4 +1,4 @@
-"""Intervals held against laws that are known: how many of 200 hold the truth, and closed forms where there are any."""
+"""Intervals held against laws that are known: how many of 1,000 hold the truth, and closed forms where there are any."""
 
 from __future__ import annotations
 
@@ -87,6 +87,22 @@ def test_a_quantile_lies_in_95_of_100_intervals(
     rows = law(drawn(f"quantile {share}", count))
     held = sum(holds(stats.quantile(row.tolist(), share), truth) for row in rows)
     assert 0.94 <= held / REPETITIONS <= 0.99, held
+
+
+@pytest.mark.parametrize(
+    ("law", "share", "count"), [(exponential, 0.5, 60), (exponential, 0.9, 100), (normal, 0.9, 60)]
+)
+def test_a_difference_of_quantiles_lies_in_95_of_100_intervals(
+    law: Callable[[Floats], Floats], share: float, count: int
+) -> None:
+    """Values of a law and, seed by seed, of the same law one higher, both with half the same noise: the truth is 1."""
+    noise, names = exponential(drawn(f"noise {share}", count)), (f"high {share}", f"low {share}")
+    high, low = (law(drawn(name, count)) + noise / 2 for name in names)
+    pairs = zip(high[:400].tolist(), low[:400].tolist(), strict=True)
+    held = sum(
+        holds(stats.quantile_difference([one + 1 for one in these], those, share), 1.0) for these, those in pairs
+    )
+    assert 0.93 <= held / 400 <= 0.99, held
 
 
 def test_a_share_lies_in_95_of_100_intervals() -> None:
@@ -232,3 +248,34 @@ def test_a_cell_that_seldom_gets_there_is_not_the_best_for_the_few_times_it_did(
     slow, seldom = [5.0 + n / 10 for n in range(10)], [1.0, 1.1, *[None] * 8]
     assert stats.to_best([seldom, slow])[0] == 1
     assert stats.to_best([seldom, [None] * 10])[0] == 0
+
+
+def test_the_best_cell_goes_by_the_statistic_that_is_shown() -> None:
+    """The mean prefers the cell that is worst in its slowest tenth; the 90 % quantile does not."""
+    steady, wild = [2.0 + n / 1000 for n in range(40)], [1.0 + n / 1000 for n in range(34)] + [5.0] * 6
+    assert stats.to_best([steady, wild])[0] == 1
+    best, told = stats.to_best([steady, wild], share=0.9)
+    assert best == 0
+    assert told[1] is not None
+    assert told[1].value == pytest.approx(5.0 - 2.035)
+    assert told[1].method == stats.PAIRED_QUANTILES
+    assert stats.to_best([steady, wild], lowest=False, share=0.9)[0] == 1
+
+
+def test_a_quantile_that_is_never_reached_is_not_the_best_and_has_no_difference() -> None:
+    seldom, always = [1.0] * 10 + [None] * 30, [2.0] * 40
+    best, told = stats.to_best([seldom, always], share=0.5)
+    assert best == 1
+    assert told[0] is not None
+    assert (told[0].value, told[0].low, told[0].why) == (None, None, "never reached in one of the two")
+    assert stats.to_best([seldom, seldom], share=0.5) == (None, (None, None))
+    both = stats.quantile_difference(seldom, seldom, 0.5)
+    assert (both.value, both.low, both.high) == (0.0, 0.0, 0.0)
+
+
+def test_a_difference_of_quantiles_of_few_values_has_no_interval() -> None:
+    found = stats.quantile_difference([2.0] * 35, [1.0] * 35, 0.9)
+    assert (found.value, found.low, found.why) == (1.0, None, "an interval needs 36 values, got 35")
+    assert stats.quantile_difference([], [], 0.9).why == "no values"
+    with pytest.raises(ValueError, match="pairs: got 1 and 0 values"):
+        stats.quantile_difference([1.0], [], 0.9)

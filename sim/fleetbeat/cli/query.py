@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
 _HISTORY = "history.jsonl"
+#: Tables that may be too large to be read for nothing -> the names that they go by.
+_LARGE = {"posts": ("posts",), "history": ("history", "records")}
+#: Words with which somebody asks what there is.
+_ASKING = ("show", "describe", "summarize", "information_schema", "duckdb_", "pragma")
 _EVENTS = (
     "SELECT CAST(json->>'t' AS BIGINT) AS t, json->>'actor' AS actor, json->>'kind' AS kind, json->>'agent' AS agent,"
     " json->>'post' AS post, json AS record"
@@ -29,14 +33,15 @@ _EVENTS = (
 def command(folder: str, sql: str, as_json: bool) -> int:
     """Run SQL (DuckDB's) over the tables in DIR, which `fleetbeat sweep -o` or `fleetbeat run -o` made.
 
-    A sweep has `runs` (one row a run) and `cells` (one row a cell and metric); a run has `posts` and `history` (t in ns,
-    actor, kind, agent, post, and the whole record). `show tables` and `describe runs` tell more. Nothing is written.
+    A sweep has `runs` (one row a run) and `cells` (one row a cell and metric), with --keep also `posts` or `records` of
+    every run (by cell and seed); a run has `posts` and `records` (t in ns, actor, kind, agent, post, and the whole
+    record; `history` is the same). `show tables` and `describe runs` tell more. Nothing is written.
     """
     import duckdb
 
     connection = duckdb.connect(config={"autoinstall_known_extensions": False})
     try:
-        _fill(connection, Path(folder))
+        _fill(connection, Path(folder), sql.lower())
         connection.execute("SET enable_external_access = false")
         connection.execute("SET lock_configuration = true")
         asked = connection.execute(sql)
@@ -50,8 +55,11 @@ def command(folder: str, sql: str, as_json: bool) -> int:
     return HELD
 
 
-def _fill(connection: DuckDBPyConnection, folder: Path) -> None:
-    """Every table of the directory, in memory, by its file's name. Raises Refused where there is none."""
+def _fill(connection: DuckDBPyConnection, folder: Path, sql: str) -> None:
+    """The tables of the directory, in memory, by their files' names; a large one only if `sql` (in lower case) names it.
+
+    Views would not do: whoever may read a file for one may write it too. Raises Refused where there is no table.
+    """
     from fleetbeat.sweep.ledger import FILE
     from fleetbeat.sweep.tables import quoted
 
@@ -63,10 +71,18 @@ def _fill(connection: DuckDBPyConnection, folder: Path) -> None:
         raise Refused(f"DIR: {folder}: got a sweep that was stopped, expected a finished one: sweep --resume goes on")
     if not tables and not history.is_file():
         raise Refused(f"DIR: {folder}: got no table in it, expected runs, cells, posts (.parquet) or {_HISTORY}")
-    for path in tables:
+    for path in [path for path in tables if _asked_for(path.stem, sql)]:
         connection.execute(f"CREATE TABLE {quoted(path.stem)} AS SELECT * FROM read_parquet(?)", [str(path)])
+    if not _asked_for("history", sql):
+        return
     if history.is_file():
         connection.execute(f"CREATE TABLE history AS {_EVENTS}", [str(history)])
+    if history.is_file() or any(path.stem == "history" for path in tables):
+        connection.execute("CREATE VIEW records AS SELECT * FROM history")
+
+
+def _asked_for(table: str, sql: str) -> bool:
+    return table not in _LARGE or any(word in sql for word in (*_LARGE[table], *_ASKING))
 
 
 def _first(error: Exception) -> str:

@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from fleetbeat.cli.errors import HELD, INTERRUPTED, Missing, Refused
+from fleetbeat.cli.errors import HELD, INCONCLUSIVE, INTERRUPTED, Missing, Refused
 from fleetbeat.cli.output import Unwritable, emit, narrate
 from fleetbeat.cli.progress import pace, stopwatch
+from fleetbeat.cli.swept import document, text
 
 if TYPE_CHECKING:
-    from fleetbeat.sweep.execute import Row
+    from fleetbeat.sweep.execute import Opened, Row
+    from fleetbeat.sweep.ledger import Ledger
     from fleetbeat.sweep.run import CellRow, Plan
-    from fleetbeat.sweep.stats import Estimate
+    from fleetbeat.sweep.until import Goal, Round
     from fleetbeat.sweep.vary import Axis, Cell
 
 #: More runs than this are played only with --yes.
@@ -37,8 +38,14 @@ class Asked:
     seeds: int
     sample: int | None
     jobs: int
+    executor: str | None
+    until: str | None
+    most_seeds: int
     metrics: tuple[str, ...]
     statistic: str
+    rates: tuple[str, ...]
+    rate_runs: int
+    keep: str
     output: str | None
     resume: str | None
     yes: bool
@@ -58,6 +65,19 @@ class Asked:
 @click.option("--seeds", type=click.IntRange(1), default=30, show_default=True, metavar="N", help="Runs of each cell.")
 @click.option("--sample", type=int, metavar="N", help="N cells spread over the grid instead of all.")
 @click.option("--jobs", type=click.IntRange(1), metavar="N", help="Processes that play; else one a core.")
+@click.option("--executor", metavar="dask://HOST:PORT", help="Play on the workers of a Dask scheduler (extra dask).")
+@click.option(
+    "--until", metavar="'METRIC ± WIDTH'", help="More seeds until every cell's interval is so narrow: 'p99 lag ± 5%'."
+)
+@click.option(
+    "--max-seeds",
+    "most_seeds",
+    type=click.IntRange(1),
+    default=1000,
+    show_default=True,
+    metavar="N",
+    help="But no more.",
+)
 @click.option(
     "--metric",
     "metrics",
@@ -67,6 +87,19 @@ class Asked:
 )
 @click.option(
     "--statistic", default="mean", show_default=True, metavar="NAME", help="Over a cell's runs: mean, p50, p90, p95."
+)
+@click.option(
+    "--rate-of",
+    "rates",
+    multiple=True,
+    metavar="FATE",
+    help="How often posts meet a rare fate, as `rate` does; for more again.",
+)
+@click.option(
+    "--rate-runs", type=int, default=2000, show_default=True, metavar="N", help="About how many runs for each rate."
+)
+@click.option(
+    "--keep", type=click.Choice(["posts", "histories"]), default=None, help="Keep these of every run in DIR too."
 )
 @click.option("-o", "--output", metavar="DIR", help="Keep runs and tables in a new or empty directory.")
 @click.option("--resume", metavar="DIR", help="Go on with the sweep of this directory; --seeds may be more.")
@@ -81,8 +114,14 @@ def command(
     seeds: int,
     sample: int | None,
     jobs: int | None,
+    executor: str | None,
+    until: str | None,
+    most_seeds: int,
     metrics: tuple[str, ...],
     statistic: str,
+    rates: tuple[str, ...],
+    rate_runs: int,
+    keep: str | None,
     output: str | None,
     resume: str | None,
     yes: bool,
@@ -92,12 +131,20 @@ def command(
     """Play SCENARIO (a file, or a name that `fleetbeat scenarios` lists) in every cell of a grid with the same seeds.
 
     Every cell meets the same posts and faults, so that differences to the best cell are paired, seed by seed. Exit code 0
-    whatever the runs came to. Ask the tables more with `fleetbeat query DIR SQL`.
+    whatever the runs came to, 3 if --until was not reached with --max-seeds. Ask the tables more with `fleetbeat query`.
     """
+    if executor is not None and jobs is not None:
+        raise Refused("--jobs: got --executor too, expected one of the two: its workers are as many as they are")
+    if until is not None and most_seeds < seeds:
+        raise Refused(f"--max-seeds: got {most_seeds:,}, expected at least --seeds ({seeds:,}), the first round")
+    if keep is not None and output is None and resume is None:
+        raise Refused(f"--keep: got {keep} and no -o, expected -o DIR to keep them in")
     width = jobs or len(os.sched_getaffinity(0))
-    first = (scenario, vary, sets, seed, seeds, sample, width, metrics, statistic)
+    first = (scenario, vary, sets, seed, seeds, sample, width, executor, until, most_seeds)
     with _told():
-        return sweep(Asked(*first, output, resume, yes, as_json, quiet))
+        return sweep(
+            Asked(*first, metrics, statistic, rates, rate_runs, keep or "", output, resume, yes, as_json, quiet)
+        )
 
 
 @contextmanager
@@ -121,47 +168,144 @@ def sweep(asked: Asked) -> int:
     """Plan, play, estimate, tell, and keep. Returns the exit code."""
     from fleetbeat.scenario.library import find
     from fleetbeat.sweep.ledger import Ledger
-    from fleetbeat.sweep.run import estimates, in_plan, planned, play_all, write_tables
+    from fleetbeat.sweep.run import planned, write_tables
     from fleetbeat.sweep.vary import parse_axes
 
-    metrics = _metrics(asked)
+    wanted = _wanted(asked)
     path, axes = find(asked.scenario), parse_axes(asked.vary)
     sets = [*asked.sets, *([] if asked.seed is None else [f"seed={asked.seed}"])]
-    plan = planned(path, sets, axes, _cells(asked, path, sets, axes), asked.seeds)
-    folder = _folder(asked)
-    with Ledger(folder, plan.words()) as ledger:
-        interrupted = False
-        try:
-            rows = play_all(plan, ledger, asked.jobs, pace("runs", quiet=asked.quiet))
-        except KeyboardInterrupt:
-            interrupted, rows = True, in_plan(plan, ledger)
-        found = estimates(plan, rows, metrics, asked.statistic)
-        if folder is not None:
-            try:
-                write_tables(folder, plan, rows, found)
-            except OSError as error:
-                raise Unwritable.at(f"{folder}: tables", error) from error
-    emit(_document(plan, rows, found) if asked.as_json else _text(plan, rows, found))
-    if interrupted:
+    plan = planned(path, sets, axes, _cells(asked, path, sets, axes), asked.seeds, asked.keep)
+    with _where(asked, plan) as (width, opened):
+        folder = _folder(asked)
+        with _unbegun_removed(asked, folder, plan), Ledger(folder, plan.words()) as ledger:
+            course = Course(asked, wanted, ledger, plan, width, opened)
+            course.play()
+            found = course.estimates()
+            if folder is not None:
+                try:
+                    write_tables(folder, course.plan, course.rows, found, ledger)
+                except OSError as error:
+                    raise Unwritable.at(f"{folder}: tables", error) from error
+    told = (course.plan, course.rows, found, course.end)
+    emit(document(*told) if asked.as_json else text(*told))
+    if course.end is not None and not course.end.is_reached:
+        narrate(f"fleetbeat: {course.end.words()}")
+    if course.interrupted:
         saved = "" if folder is None else f"; what was finished is saved, --resume {folder} goes on"
-        narrate(f"fleetbeat: interrupted after {len(rows):,} of {plan.runs:,} runs{saved}")
-    return INTERRUPTED if interrupted else HELD
+        narrate(f"fleetbeat: interrupted after {len(course.rows):,} of {course.plan.runs:,} runs{saved}")
+        return INTERRUPTED
+    return HELD if course.end is None or course.end.is_reached else INCONCLUSIVE
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What is to be estimated: metrics of runs, and fates whose rates are."""
+
+    metrics: tuple[str, ...]
+    fates: tuple[str, ...]
+    goal: Goal | None
+
+
+@dataclass(slots=True)
+class Course:
+    """A sweep while it is played: what it came to so far, also after ctrl-C."""
+
+    asked: Asked
+    wanted: Wanted
+    ledger: Ledger
+    plan: Plan
+    width: int
+    opened: Opened | None
+    rows: list[Row] = field(default_factory=list)
+    end: Round | None = None
+    interrupted: bool = False
+
+    def play(self) -> None:
+        """Rates first: whether they can be had at all shows only there."""
+        from fleetbeat.sweep.run import in_plan
+        from fleetbeat.sweep.until import play_until
+
+        asked, goal = self.asked, self.wanted.goal
+        try:
+            self._rates()
+            if goal is None:
+                self.rows = self._runs(self.plan)
+            else:
+                found = play_until(self.plan, goal, asked.statistic, asked.most_seeds, self._runs)
+                self.plan, self.rows, self.end = found
+        except KeyboardInterrupt:
+            self.interrupted, self.rows = True, in_plan(self.plan, self.ledger)
+
+    def _runs(self, plan: Plan) -> list[Row]:
+        from fleetbeat.sweep.run import play_all
+
+        self.plan = plan
+        return play_all(plan, self.ledger, self.width, pace("runs", quiet=self.asked.quiet), self.opened)
+
+    def _rates(self) -> None:
+        if self.wanted.fates:
+            from fleetbeat.sweep.rates import rate_all
+
+            told = pace("rates", quiet=self.asked.quiet)
+            rate_all(self.plan, self.wanted.fates, self.asked.rate_runs, self.ledger, self.width, told, self.opened)
+
+    def estimates(self) -> list[CellRow]:
+        from fleetbeat.sweep.run import estimates
+
+        found = estimates(self.plan, self.rows, self.wanted.metrics, self.asked.statistic)
+        if self.wanted.fates:
+            from fleetbeat.sweep.rates import rate_rows
+
+            found += rate_rows(self.plan, self.wanted.fates, self.asked.rate_runs, self.ledger)
+        return found
+
+
+@contextmanager
+def _where(asked: Asked, plan: Plan) -> Iterator[tuple[int, Opened | None]]:
+    """How many tasks are played at a time, and what opens their executor. Raises as `Remote`."""
+    if asked.executor is None:
+        yield asked.jobs, None
+        return
+    from fleetbeat.sweep.remote import Remote
+
+    with Remote(asked.executor, plan.agents()) as remote:
+        yield remote.width, remote.opened
+
+
+def _wanted(asked: Asked) -> Wanted:
+    from fleetbeat.checks.model import FATES
+    from fleetbeat.sweep.until import parse_goal
+
+    named = [name.removeprefix("rate_") for name in asked.metrics if name.startswith("rate_")]
+    fates = tuple(dict.fromkeys([*asked.rates, *named]))
+    for fate in fates:
+        if fate not in FATES:
+            raise Refused(f"--rate-of: got {fate!r}, expected one of {', '.join(FATES)}{_meant(fate, FATES)}")
+    goal = None if asked.until is None else parse_goal(asked.until)
+    metrics = _metrics(asked)
+    if goal is not None and goal.metric not in metrics:
+        metrics = (goal.metric, *metrics)
+    return Wanted(metrics, fates, goal)
+
+
+def _meant(word: str, known: Sequence[str]) -> str:
+    from difflib import get_close_matches
+
+    close = get_close_matches(word, known, 1)
+    return f" (did you mean {close[0]!r}?)" if close else ""
 
 
 def _metrics(asked: Asked) -> tuple[str, ...]:
-    from difflib import get_close_matches
-
     from fleetbeat.sweep.one import METRICS
     from fleetbeat.sweep.run import SHOWN, STATISTICS
 
     if asked.statistic not in STATISTICS:
         raise Refused(f"--statistic: got {asked.statistic!r}, expected one of {', '.join(STATISTICS)}")
-    for name in asked.metrics:
+    named = [name for name in asked.metrics if not name.startswith("rate_")]
+    for name in named:
         if name not in METRICS:
-            close = get_close_matches(name, METRICS, 1)
-            meant = f" (did you mean {close[0]!r}?)" if close else ""
-            raise Refused(f"--metric: got {name!r}, expected one of {', '.join(METRICS)}{meant}")
-    return tuple(dict.fromkeys(asked.metrics)) or SHOWN
+            raise Refused(f"--metric: got {name!r}, expected one of {', '.join(METRICS)}{_meant(name, list(METRICS))}")
+    return tuple(dict.fromkeys(named)) or SHOWN
 
 
 def _cells(asked: Asked, path: Path, sets: Sequence[str], axes: Sequence[Axis]) -> list[Cell]:
@@ -171,7 +315,7 @@ def _cells(asked: Asked, path: Path, sets: Sequence[str], axes: Sequence[Axis]) 
     from fleetbeat.sweep.vary import cells, count, sample
 
     number = count(axes) if asked.sample is None else min(count(axes), asked.sample)
-    runs = number * asked.seeds
+    runs = number * (asked.seeds if asked.until is None else asked.most_seeds)
     if runs > MANY and not asked.yes:
         laid = [*sets, *(f"{axis.path}={axis.values[0]}" for axis in axes)]
         scenario = load(path, None, laid)
@@ -179,10 +323,31 @@ def _cells(asked: Asked, path: Path, sets: Sequence[str], axes: Sequence[Axis]) 
         play(scenario, (), scenario.seed)
         hours = spent() * runs / asked.jobs / 3600
         raise Refused(
-            f"--vary: got {number:,} cells x {asked.seeds:,} seeds = {runs:,} runs, expected at most {MANY:,}"
+            f"--vary: got {number:,} cells x {runs // number:,} seeds = {runs:,} runs, expected at most {MANY:,}"
             f" (about {hours:,.1f} h with {asked.jobs} jobs; --yes plays them, --sample takes some of the cells)"
         )
     return cells(axes) if asked.sample is None else sample(axes, asked.sample, asked.seed or 0)
+
+
+@contextmanager
+def _unbegun_removed(asked: Asked, folder: Path | None, plan: Plan) -> Iterator[None]:
+    """Takes a new directory away again if an error came before any run was finished."""
+    from fleetbeat.sweep.ledger import FILE, Ledger, LedgerError, LedgerFull
+
+    try:
+        yield
+    except Exception:
+        if folder is None or asked.resume is not None:
+            raise
+        try:
+            with Ledger(folder, plan.words()) as ledger:
+                is_empty = not ledger.finished() and not ledger.rates()
+            if is_empty:
+                (folder / FILE).unlink()
+                folder.rmdir()
+        except (OSError, LedgerError, LedgerFull):
+            pass  # what stands there is told by the error that brought us here
+        raise
 
 
 def _folder(asked: Asked) -> Path | None:
@@ -207,69 +372,3 @@ def _folder(asked: Asked) -> Path | None:
     except OSError as error:
         raise Unwritable.at(folder, error) from error
     return folder
-
-
-def _document(plan: Plan, rows: Sequence[Row], found: Sequence[CellRow]) -> str:
-    lines = [{**_values(plan, row.cell), **asdict(row)} for row in found]
-    head = {"schema": "fleetbeat.sweep/1", "scenario": plan.name, "seeds": list(plan.seeds), "runs": len(rows)}
-    return json.dumps({**head, "verdicts": _verdicts(rows), "cells": lines}, indent=2) + "\n"
-
-
-def _verdicts(rows: Sequence[Row]) -> dict[str, int]:
-    """How many runs came to each verdict: a run that never reached what it set out to test is no success."""
-    words = [row.verdict for row in rows]
-    return {word: words.count(word) for word in sorted(dict.fromkeys(words))}
-
-
-def _values(plan: Plan, cell: int) -> dict[str, dict[str, str]]:
-    axes = zip(plan.axes, plan.cells[cell], strict=True)
-    return {"values": {axis.path: value for axis, value in axes}}
-
-
-def _text(plan: Plan, rows: Sequence[Row], found: Sequence[CellRow]) -> str:
-    """One table a metric, one row a cell, then the methods with their sources."""
-    from fleetbeat.report.plain import safe
-    from fleetbeat.report.tables import table
-    from fleetbeat.sweep.one import METRICS
-
-    first, last = plan.seeds[0], plan.seeds[-1]
-    blocks = [f"{safe(plan.name)}: {len(plan.cells):,} cells, {len(rows):,} runs, seeds {first} to {last} in each"]
-    blocks += [f"verdicts: {', '.join(f'{count:,} {word}' for word, count in _verdicts(rows).items())}"] if rows else []
-    heads = [safe(axis.path) for axis in plan.axes]
-    for metric in dict.fromkeys(row.metric for row in found):
-        mine = [row for row in found if row.metric == metric]
-        drawn = [[*map(safe, plan.cells[row.cell]), *_row(row)] for row in mine]
-        headers = [*heads, "runs", mine[0].statistic, "95 %", "to the best", "95 %"]
-        blocks.append(f"{metric}: {METRICS[metric]}\n{table(headers, drawn, len(heads))}")
-    blocks.append("\n".join(["Methods:", *_methods(found)]))
-    return "\n\n".join(blocks) + "\n"
-
-
-def _row(row: CellRow) -> list[str]:
-    own = [str(row.estimate.count), _number(row.estimate.value), _interval(row.estimate)]
-    if row.best:
-        return [*own, "best", ""]
-    if row.difference is None:
-        return [*own, "-", "-"]
-    return [*own, _number(row.difference.value, "+"), _interval(row.difference, "+")]
-
-
-def _methods(found: Sequence[CellRow]) -> list[str]:
-    """Each method once with its source, then why intervals are missing, each reason once."""
-    named: dict[str, None] = {}
-    reasons: dict[str, None] = {}
-    for row in found:
-        differing = () if row.difference is None else ((f"{row.metric}, difference", row.difference),)
-        for what, estimate in ((row.metric, row.estimate), *differing):
-            named.setdefault(f"  {estimate.method} ({estimate.source})", None)
-            if estimate.why:
-                reasons.setdefault(f"  {what}: {estimate.why}", None)
-    return [*named, *reasons, "  the best cell is the one with the best mean; differences are means, seed by seed"]
-
-
-def _number(value: float | None, sign: str = "") -> str:
-    return "-" if value is None else f"{value:{sign}.4g}"
-
-
-def _interval(one: Estimate, sign: str = "") -> str:
-    return "-" if one.low is None and one.high is None else f"{_number(one.low, sign)} to {_number(one.high, sign)}"

@@ -1,8 +1,8 @@
-"""Playing batches of runs through a `concurrent.futures.Executor`, and giving a batch to another when its worker dies.
+"""Playing tasks through a `concurrent.futures.Executor`, and giving a task to another worker when its own dies.
 
-What comes back depends on batches alone, so it is the same whichever executor played them and in which order; only the
-order of `keep` calls differs. Workers are started afresh (`spawn`): forked ones would share locks and threads. They ignore
-ctrl-C, which is the parent's to answer, and end when the parent is gone, be it by kill -9.
+What comes back depends on tasks alone, so it is the same whichever executor played them and in which order; only the
+order of `keep` calls differs. Local workers are started afresh (`spawn`): forked ones would share locks and threads. They
+ignore ctrl-C, which is the parent's to answer, and end when the parent is gone, be it by kill -9.
 """
 
 from __future__ import annotations
@@ -15,13 +15,17 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, ProcessPoolExecutor, wait
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
 from fleetbeat import __version__
-from fleetbeat.sweep.one import play
+from fleetbeat.scenario.mistakes import ScenarioError
+from fleetbeat.sweep.one import played
+from fleetbeat.sweep.pack import packed
 
-#: How often in a row workers may die before any batch is finished.
+#: How often in a row workers may die before any task is finished.
 PATIENCE = 3
+#: How often an executor that can say so is asked whether it still has workers, seconds.
+CHECK_S = 10.0
 
 
 class ExecuteError(Exception):
@@ -30,38 +34,59 @@ class ExecuteError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Some seeds of one cell. `text`: the cell's resolved scenario, which needs no other file; `version`: who made it."""
+    """Some seeds of one cell. `text`: the cell's resolved scenario, which needs no other file; `version`: who made it;
+    `keep`: what is kept of each run besides its row, one of `pack.KEPT` or nothing."""
 
     cell: int
     text: str
     seeds: tuple[int, ...]
     version: str = __version__
+    keep: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One finished run."""
+    """One finished run. `kept`: its posts or its history, as `pack` packs them; None where they were not asked for."""
 
     cell: int
     seed: int
     verdict: str
     metrics: dict[str, float | None]
+    kept: bytes | None = None
 
 
+@runtime_checkable
+class Watched(Protocol):
+    """An executor whose workers are elsewhere: `check` raises ExecuteError or BrokenExecutor if there is no hope left."""
+
+    def check(self) -> None: ...
+
+
+Given = TypeVar("Given")
+Got = TypeVar("Got")
+Opened = Callable[[], Executor]
 Work = Callable[[Batch], list[Row]]
 Keep = Callable[[list[Row]], None]
 
 
 def work(batch: Batch) -> list[Row]:
-    """Play a batch; this is what a worker does. Raises ExecuteError if the batch is from another version of fleetbeat."""
+    """Play a batch; this is what a worker does.
+
+    Raises ExecuteError if the batch is from another version of fleetbeat, or if its scenario does not load here.
+    """
     if batch.version != __version__:
         raise ExecuteError(
             f"worker: got fleetbeat {__version__}, expected {batch.version} as where the sweep was started"
         )
     rows = []
     for seed in batch.seeds:
-        found = play(batch.text, (), seed)
-        rows.append(Row(batch.cell, seed, found.verdict, found.metrics))
+        try:
+            run = played(batch.text, (), seed)
+        except ScenarioError as error:  # it cannot travel between processes, and it loaded where the sweep was started
+            first = str(error).splitlines()[0]
+            raise ExecuteError(f"worker: got a scenario that does not load here, expected it to: {first}") from None
+        kept = packed(batch.keep, run) if batch.keep else None
+        rows.append(Row(batch.cell, seed, run.outcome.verdict, run.outcome.metrics, kept))
     return rows
 
 
@@ -77,7 +102,7 @@ class Inline(Executor):
         return future
 
 
-def local(jobs: int) -> Callable[[], Executor]:
+def local(jobs: int) -> Opened:
     """What opens an executor on this machine: this process for one job, else as many processes."""
     if jobs == 1:
         return Inline
@@ -85,53 +110,64 @@ def local(jobs: int) -> Callable[[], Executor]:
 
 
 def execute(
-    batches: Iterable[Batch], opened: Callable[[], Executor], width: int, keep: Keep, task: Work = work
+    tasks: Iterable[Given],
+    opened: Opened,
+    width: int,
+    keep: Callable[[Got], None],
+    task: Callable[[Given], Got] = work,  # type: ignore[assignment]
 ) -> None:
-    """Play all batches, `width` at a time and as many more waiting, and hand each one's rows to `keep` as they come.
+    """Play all tasks, `width` at a time and as many more waiting, and hand what each came to to `keep` as they come.
 
-    After ctrl-C, what is being played is finished and kept. Raises ExecuteError when workers keep dying, and whatever a
-    run raises.
+    After ctrl-C, what is being played on this machine is finished and kept. Raises ExecuteError when workers keep dying,
+    and whatever a task raises.
     """
-    waiting, deaths = deque(batches), 0
+    waiting, deaths = deque(tasks), 0
     while waiting:
-        kept = _once(waiting, opened(), width, keep, task)
+        kept, why = _once(waiting, opened(), width, keep, task)
         if waiting:
             deaths = 1 if kept else deaths + 1
             if deaths == PATIENCE:
                 raise ExecuteError(
-                    f"workers: got {PATIENCE} that died in a row, expected one to finish a batch (is memory short?)"
+                    f"workers: got {PATIENCE} that died in a row{f' ({why})' if why else ''},"
+                    " expected one to finish a batch (is memory short?)"
                 )
 
 
-def _once(waiting: deque[Batch], pool: Executor, width: int, keep: Keep, task: Work) -> int:
-    """With one executor until all is done or it breaks; then `waiting` holds what is left. Returns batches kept."""
-    flying: dict[Future[list[Row]], Batch] = {}
+def _once(
+    waiting: deque[Given], pool: Executor, width: int, keep: Callable[[Got], None], task: Callable[[Given], Got]
+) -> tuple[int, str]:
+    """With one executor until all is done or it breaks; then `waiting` holds what is left. Returns how many were kept,
+    and in which words it broke."""
+    flying: dict[Future[Got], Given] = {}
     most = 1 if isinstance(pool, Inline) else 2 * width
-    kept = 0
+    kept, why = 0, ""
     try:
         while waiting or flying:
             while waiting and len(flying) < most:
                 future = pool.submit(task, waiting[0])
                 flying[future] = waiting.popleft()
-            wait(flying, return_when=FIRST_COMPLETED)
-            for future in [future for future in flying if future.done()]:
-                rows = future.result()
+            done, _ = wait(flying, CHECK_S if isinstance(pool, Watched) else None, FIRST_COMPLETED)
+            if not done and isinstance(pool, Watched):
+                pool.check()
+            for future in [future for future in flying if future in done]:
+                got = future.result()
                 del flying[future]  # first, so that ctrl-C in the middle of keeping cannot have it kept twice
-                keep(rows)
+                keep(got)
                 kept += 1
     except (BrokenExecutor, KeyboardInterrupt) as error:
         pool.shutdown(wait=True, cancel_futures=True)
-        for future, batch in flying.items():
+        for future, given in flying.items():
             if future.done() and not future.cancelled() and future.exception() is None:
                 keep(future.result())
                 kept += 1
             else:
-                waiting.appendleft(batch)
+                waiting.appendleft(given)
         if isinstance(error, KeyboardInterrupt):
             raise
+        why = str(error) if isinstance(pool, Watched) else ""
     finally:
         pool.shutdown(wait=True, cancel_futures=True)
-    return kept
+    return kept, why
 
 
 def _begin_worker() -> None:

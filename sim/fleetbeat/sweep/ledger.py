@@ -1,4 +1,4 @@
-"""The ledger of a sweep: which runs are finished, with what they came to, in one SQLite file.
+"""The ledger of a sweep: which runs are finished, with what they came to and what is kept of them, in one SQLite file.
 
 A batch is one transaction, on the disk before the next is asked for: after kill -9 or a full disk every run is in it whole
 or not at all, and none is in it twice (its key is the cell and the seed). One process at a time may hold it.
@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from fleetbeat.sweep.execute import Row
@@ -18,6 +19,9 @@ _TABLES = """
 CREATE TABLE IF NOT EXISTS plan (name TEXT PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS runs (
     cell INTEGER, seed TEXT, verdict TEXT NOT NULL, metrics TEXT NOT NULL, PRIMARY KEY (cell, seed)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS kept (cell INTEGER, seed TEXT, pack BLOB NOT NULL, UNIQUE (cell, seed));
+CREATE TABLE IF NOT EXISTS rates (
+    cell INTEGER, fate TEXT, runs INTEGER, found TEXT NOT NULL, PRIMARY KEY (cell, fate, runs)) WITHOUT ROWID;
 """
 
 
@@ -80,11 +84,35 @@ class Ledger:
     def keep(self, rows: Sequence[Row]) -> None:
         """Write finished runs, all or none. Raises LedgerFull, and sqlite3.IntegrityError for a run that is in it."""
         lines = [(row.cell, str(row.seed), row.verdict, json.dumps(row.metrics)) for row in rows]
+        packs = [(row.cell, str(row.seed), row.kept) for row in rows if row.kept is not None]
+        with self._written():
+            self.connection.executemany("INSERT INTO runs VALUES (?, ?, ?, ?)", lines)
+            self.connection.executemany("INSERT INTO kept VALUES (?, ?, ?)", packs)
+
+    def keep_rate(self, cell: int, fate: str, runs: int, found: str) -> None:
+        """Write how often posts of a cell meet a fate, found by about so many runs; `found`: its text. Raises LedgerFull."""
+        with self._written():
+            self.connection.execute("INSERT INTO rates VALUES (?, ?, ?, ?)", (cell, fate, runs, found))
+
+    @contextmanager
+    def _written(self) -> Iterator[None]:
         try:
             with self.connection:
-                self.connection.executemany("INSERT INTO runs VALUES (?, ?, ?, ?)", lines)
+                yield
         except sqlite3.OperationalError as error:
             raise LedgerFull(f"{self.where}: got {error}, expected to be able to write there") from error
+
+    def rates(self) -> dict[tuple[int, str, int], str]:
+        """The texts of `keep_rate` by cell, fate and runs."""
+        lines = self.connection.execute("SELECT cell, fate, runs, found FROM rates").fetchall()
+        return {(cell, fate, runs): found for cell, fate, runs, found in lines}
+
+    def packs(self, keys: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int, bytes]]:
+        """Cell, seed and pack of these runs, in their order, one at a time; those of which none is kept are left out."""
+        for cell, seed in keys:
+            asked = "SELECT pack FROM kept WHERE cell = ? AND seed = ?"
+            for (pack,) in self.connection.execute(asked, (cell, str(seed))):
+                yield cell, seed, pack
 
     def finished(self) -> dict[tuple[int, int], Row]:
         """All finished runs by cell and seed, sorted so, whatever the order in which they came."""

@@ -17,6 +17,8 @@ from fleetbeat.checks.model import CLASSES, FATES, Judgement
 from fleetbeat.engines import ENGINES
 from fleetbeat.history.records import Record
 from fleetbeat.metrics import Metrics, measure
+from fleetbeat.metrics.exposure import PLAN_METRICS
+from fleetbeat.metrics.exposure import numbers as plan_numbers
 from fleetbeat.scenario.load import load
 from fleetbeat.scenario.model import Scenario
 
@@ -43,7 +45,19 @@ METRICS = {
     "ops_per_s": "agents' file operations a second of virtual time, whole fleet",
     "wakes_per_s": "beats and rebuilds a second of virtual time, whole fleet",
     "false_claims": "operators' claims of done that were wrong",
+    **PLAN_METRICS,
+    "prepares": "background tasks that cores began, self-triggered ones too; None without a workload, as all below",
+    "prepare_cost": "what they cost, in units of money",
+    "notifies": "notifications to users",
+    "self_triggered": "actions of cores that the first invariant forbids",
+    "suppressed": "actions that it forbids, that a policy wanted, and that no core took",
+    "let_through": "dangerous calls that ran while no gate in force watched them",
+    "guard_exposed": "agent-seconds under the old gates while those of a rollout were on their way",
+    "guard_met": "dangerous calls in that time which the new gates would have judged more strictly",
+    "guard_ran": "how many of these ran",
 }
+#: Those of the event framework.
+_OF_FRAMEWORK = tuple(METRICS)[-9:]
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,27 +74,47 @@ def play(source: Scenario | Path | str, sets: Sequence[str], seed: int) -> Outco
 
     `sets` go with a file or a text. Raises ScenarioError, ValueError for overrides of a loaded scenario.
     """
+    return played(source, sets, seed).outcome
+
+
+@dataclass(frozen=True, slots=True)
+class Played:
+    """A run with all that it was made of."""
+
+    outcome: Outcome
+    records: Sequence[Record]
+    judgement: Judgement
+
+
+def played(source: Scenario | Path | str, sets: Sequence[str], seed: int) -> Played:
+    """As `play`, with history and judgement."""
     if isinstance(source, Scenario):
         if sets:
             raise ValueError(f"sets: got {len(sets)} for a loaded scenario, expected them to be loaded with it")
         scenario = source
     else:
-        scenario = _loaded(source, tuple(sets))
+        scenario = loaded(source, tuple(sets))
     records = ENGINES.engine("des")(scenario.model_copy(update={"seed": seed}))
-    return outcome(records, scenario.duration)
+    judgement = judge(records)
+    return Played(_outcome(records, judgement, scenario.duration), records, judgement)
 
 
 @lru_cache(maxsize=16)
-def _loaded(source: Path | str, sets: tuple[str, ...]) -> Scenario:
+def loaded(source: Path | str, sets: tuple[str, ...]) -> Scenario:
+    """A scenario, kept for the next run of the same."""
     return load(source, overrides=sets)
 
 
 def outcome(records: Sequence[Record], duration_ns: int) -> Outcome:
     """What a history comes to. Its first record is its `run` record."""
-    judgement = judge(records)
+    return _outcome(records, judge(records), duration_ns)
+
+
+def _outcome(records: Sequence[Record], judgement: Judgement, duration_ns: int) -> Outcome:
     tables = measure(records, judgement)
     decision = decide(records[0]["expect"], judgement, records)
     numbers = {**_lag(tables), **_convergence(tables, judgement), **_findings(judgement), **_cost(tables, duration_ns)}
+    numbers |= {**_framework(tables), **plan_numbers(tables.plans)}
     numbers["failed"] = float(decision.exit_code == 1)
     return Outcome(decision.verdict, {name: numbers[name] for name in METRICS}, _lags(judgement))
 
@@ -113,7 +147,28 @@ def _convergence(tables: Metrics, judgement: Judgement) -> dict[str, float | Non
 
 def _findings(judgement: Judgement) -> dict[str, float | None]:
     kinds = [finding.kind for verdict in judgement.verdicts for finding in verdict.findings]
-    return {CLASS_NAMES[name]: float(kinds.count(name)) for name in CLASSES}
+    counts = {CLASS_NAMES[name]: float(kinds.count(name)) for name in CLASSES}
+    counts["violations"] += sum(verdict.more for verdict in judgement.verdicts)
+    return counts
+
+
+def _framework(tables: Metrics) -> dict[str, float | None]:
+    found = tables.framework
+    if found is None:
+        return dict.fromkeys(_OF_FRAMEWORK)
+    rows = found.exposure
+    values = (
+        dict(found.actions)["prepare"],
+        found.cost / 1_000_000,
+        found.notified.count,
+        sum(count for _, count in found.chains.self_triggered_actions),
+        found.chains.suppressed,
+        found.calls.let_through,
+        sum(row.agent_ns for row in rows) / SECOND,
+        sum(row.calls for row in rows),
+        sum(row.ran for row in rows),
+    )
+    return dict(zip(_OF_FRAMEWORK, map(float, values), strict=True))
 
 
 def _cost(tables: Metrics, duration_ns: int) -> dict[str, float | None]:

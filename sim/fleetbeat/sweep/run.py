@@ -1,23 +1,24 @@
 """A sweep as a whole: plan it, play what the ledger lacks, estimate, and write the tables.
 
 Every cell is played with the same seeds, counted up from the scenario's own. A cell is shipped as its resolved text, so a
-worker needs none of the scenario's files. Tables: `runs` (one row a run), `cells` (one row a cell and metric).
+worker needs none of the scenario's files. Tables: `runs` (one row a run), `cells` (one row a cell and metric), and, if they
+are kept, `posts` or `history` of all runs.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from pathlib import Path
 
 from fleetbeat import __version__
 from fleetbeat.scenario.dump import dump
 from fleetbeat.scenario.load import load
-from fleetbeat.sweep import stats
-from fleetbeat.sweep.execute import Batch, Row, execute, local
+from fleetbeat.sweep import pack, stats
+from fleetbeat.sweep.execute import Batch, Opened, Row, execute, local
 from fleetbeat.sweep.ledger import Ledger
-from fleetbeat.sweep.one import METRICS
+from fleetbeat.sweep.one import METRICS, loaded
 from fleetbeat.sweep.tables import Columns, write
 from fleetbeat.sweep.vary import Axis, Cell, VaryError
 
@@ -34,27 +35,42 @@ _SEEDS = 2**64
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What will be played. `texts`: each cell's resolved scenario."""
+    """What will be played. `texts`: each cell's resolved scenario; `keep`: one of `pack.KEPT`, or nothing."""
 
     name: str
     axes: tuple[Axis, ...]
     cells: tuple[Cell, ...]
     texts: tuple[str, ...]
     seeds: tuple[int, ...]
+    keep: str = ""
 
     @property
     def runs(self) -> int:
         return len(self.cells) * len(self.seeds)
+
+    def agents(self) -> tuple[str, ...]:
+        """Names or folders of the agents' programs in any cell."""
+        fleets = [loaded(text, ()).fleet for text in self.texts]
+        named = [name for fleet in fleets for name in (fleet.agent, *(group.agent for group in fleet.groups)) if name]
+        return tuple(sorted(dict.fromkeys(named)))
+
+    def with_seeds(self, count: int) -> Plan:
+        """The same with so many seeds, counted up from the first."""
+        first = self.seeds[0]
+        return replace(self, seeds=tuple((first + index) % _SEEDS for index in range(count)))
 
     def words(self) -> dict[str, str]:
         """What tells this sweep from another. Seeds do not: a sweep may be resumed with more of them."""
         vary = "; ".join(f"{axis.path}={','.join(axis.values)}" for axis in self.axes) or "nothing"
         digest = sha256("\0".join(self.texts).encode()).hexdigest()[:16]
         name = "scenario's digest over all cells"
-        return {"version": __version__, "scenario": self.name, "--vary": vary, name: digest}
+        kept = self.keep or "nothing"
+        return {"version": __version__, "scenario": self.name, "--vary": vary, name: digest, "--keep": kept}
 
 
-def planned(path: Path, sets: Sequence[str], axes: Sequence[Axis], cells: Sequence[Cell], seeds: int) -> Plan:
+def planned(
+    path: Path, sets: Sequence[str], axes: Sequence[Axis], cells: Sequence[Cell], seeds: int, keep: str = ""
+) -> Plan:
     """Load every cell. Raises ScenarioError for the first that is wrong, VaryError for a sweep over `seed`."""
     if any(axis.path == "seed" for axis in axes):
         raise VaryError("--vary seed: got the seed, expected another path: every cell is played with --seeds many")
@@ -62,15 +78,17 @@ def planned(path: Path, sets: Sequence[str], axes: Sequence[Axis], cells: Sequen
     for cell in cells:
         laid = [f"{axis.path}={value}" for axis, value in zip(axes, cell, strict=True)]
         found.append(load(path, None, [*sets, *laid]))
-    first = found[0].seed
-    numbers = tuple((first + index) % _SEEDS for index in range(seeds))
-    return Plan(found[0].name, tuple(axes), tuple(cells), tuple(dump(scenario) for scenario in found), numbers)
+    texts = tuple(dump(scenario) for scenario in found)
+    return Plan(found[0].name, tuple(axes), tuple(cells), texts, (found[0].seed,), keep).with_seeds(seeds)
 
 
-def play_all(plan: Plan, ledger: Ledger, jobs: int, tell: Callable[[int, int], None]) -> list[Row]:
+def play_all(
+    plan: Plan, ledger: Ledger, jobs: int, tell: Callable[[int, int], None], opened: Opened | None = None
+) -> list[Row]:
     """Play what the ledger lacks; `tell` hears of runs finished in this call, and how many there were to play.
 
-    Returns the plan's rows by cell and seed. Raises as `execute` and `Ledger.keep`.
+    `jobs`: how many play at a time; `opened`: what opens their executor, else processes of this machine. Returns the
+    plan's rows by cell and seed. Raises as `execute` and `Ledger.keep`.
     """
     done = ledger.finished()
     lacking = [(cell, seed) for cell in range(len(plan.cells)) for seed in plan.seeds if (cell, seed) not in done]
@@ -82,7 +100,7 @@ def play_all(plan: Plan, ledger: Ledger, jobs: int, tell: Callable[[int, int], N
         played += len(rows)
         tell(played, len(lacking))
 
-    execute(batches(plan, lacking, jobs), local(jobs), jobs, keep)
+    execute(batches(plan, lacking, jobs), opened or local(jobs), jobs, keep)
     return in_plan(plan, ledger)
 
 
@@ -100,7 +118,7 @@ def batches(plan: Plan, lacking: Sequence[tuple[int, int]], jobs: int) -> list[B
     for cell, seed in lacking:
         seeds.setdefault(cell, []).append(seed)
     return [
-        Batch(cell, plan.texts[cell], tuple(some[first : first + size]))
+        Batch(cell, plan.texts[cell], tuple(some[first : first + size]), keep=plan.keep)
         for cell, some in seeds.items()
         for first in range(0, len(some), size)
     ]
@@ -127,25 +145,29 @@ def estimates(plan: Plan, rows: Sequence[Row], metrics: Sequence[str], statistic
         for cell in range(len(plan.cells)):
             some = [known.get((cell, seed)) for seed in plan.seeds]
             values.append([None if row is None else row.metrics[metric] for row in some])
-        best, differences = stats.to_best(values, metric not in HIGHEST)
+        share = None if metric in SHARES else STATISTICS[statistic]
+        best, differences = stats.to_best(values, metric not in HIGHEST, share)
         for cell, mine in enumerate(values):
             there = [value for value, seed in zip(mine, plan.seeds, strict=True) if (cell, seed) in known]
-            name, estimate = _estimate(metric, statistic, there)
+            name, estimate = estimated(metric, statistic, there)
             found.append(CellRow(cell, metric, name, estimate, cell == best, differences[cell]))
     return found
 
 
-def _estimate(metric: str, statistic: str, values: Sequence[float | None]) -> tuple[str, stats.Estimate]:
+def estimated(metric: str, statistic: str, values: Sequence[float | None]) -> tuple[str, stats.Estimate]:
+    """The statistic's name, which is "share" for a metric that is one, and its estimate from one value a run."""
     if metric in SHARES:
         return "share", stats.proportion(sum(value == 1 for value in values), len(values))
     share = STATISTICS[statistic]
     return statistic, stats.mean(values) if share is None else stats.quantile(values, share)
 
 
-def write_tables(folder: Path, plan: Plan, rows: Sequence[Row], found: Sequence[CellRow]) -> None:
-    """runs.parquet and cells.parquet, each replaced whole. Raises OSError."""
+def write_tables(folder: Path, plan: Plan, rows: Sequence[Row], found: Sequence[CellRow], ledger: Ledger) -> None:
+    """runs.parquet, cells.parquet, and what is kept of each run, each file replaced whole. Raises OSError."""
     write(folder / "runs.parquet", _runs(plan, rows))
     write(folder / "cells.parquet", _cells(plan, found))
+    if plan.keep:
+        pack.write(folder, plan.keep, ledger.packs((row.cell, row.seed) for row in rows))
 
 
 def _axes(plan: Plan, cells: Sequence[int]) -> Columns:
