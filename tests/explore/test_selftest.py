@@ -102,12 +102,12 @@ def test_the_command_tells_each_mutant_and_fails_if_one_lives(
     some = [MUTANTS["logs-twice"], MUTANTS["merges"]]
     monkeypatch.setattr(selftest, "KNOWN", ("claim",))
     monkeypatch.setattr(selftest, "mutants", lambda: some)
-    assert main(["selftest", "--jobs", jobs]) == 0
+    assert main(["selftest", "--only", "agents", "--jobs", jobs]) == 0
     told = capsys.readouterr().out
     assert "killed by one-log-each (violation, agent)" in told
     assert told.endswith("2 of 2 mutants killed; the known agents as expected\n")
     some[0] = Mutant("logs-twice", "", "claim", ("scope",), some[0].scenario, some[0].bounds)
-    assert main(["selftest", "--jobs", jobs, "--json"]) == 1
+    assert main(["selftest", "--only", "agents", "--jobs", jobs, "--json"]) == 1
     ends = capsys.readouterr()
     assert [one["passed"] for one in json.loads(ends.out)["agents"]] == [True, False, True]
     assert "logs-twice: LIVES, expected to die by scope" in ends.err

@@ -6,7 +6,6 @@ engine does not break for the same reason, the schedule itself is told instead, 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import TracebackType
@@ -17,6 +16,7 @@ from fleetbeat.cli.replay import joined
 from fleetbeat.report.plain import safe
 
 if TYPE_CHECKING:
+    from fleetbeat.cli.explored_both import Both
     from fleetbeat.cli.staging import Staging
     from fleetbeat.explore.case import Case
     from fleetbeat.explore.model import Event, Found, Outcome
@@ -135,11 +135,9 @@ class Told:
         what = "nothing broke" if not count else f"{count} {'way' if count == 1 else 'ways'} to break a promise"
         return f"{what}; {self.outcome.summary}"
 
-    def json(self) -> str:
-        import json
-
+    def data(self) -> dict[str, Any]:
         outcome = self.outcome
-        data: dict[str, Any] = {
+        return {
             "scenario": self.name,
             "bounds": self._numbers(),
             "complete": outcome.complete,
@@ -152,7 +150,15 @@ class Told:
             "notes": list(outcome.notes),
             "broken": [self._data(one) for one in self.broken],
         }
-        return json.dumps(data, indent=2) + "\n"
+
+    def files(self) -> list[tuple[str, str]]:
+        """For `-o`: name and text of each case and diagram."""
+        return [
+            (f"{one.invariant}-{one.kind}-{one.cause}.{ending}", text)
+            for one in self.broken
+            for ending, text in (("yaml", one.text), ("svg", one.svg))
+            if text
+        ]
 
     def _data(self, one: Broken) -> dict[str, Any]:
         return {
@@ -210,17 +216,11 @@ class Results:
         if self.staging is not None:
             self.staging.__exit__(kind, error, trace)
 
-    def write(self, told: Told) -> None:
+    def write(self, told: Both) -> None:
         if self.staging is None:
             return
         self.staging.write("results.json", told.json())
         self.staging.write("results.txt", told.text())
-        for one in told.broken:
-            self._files(f"{one.invariant}-{one.kind}-{one.cause}", [("yaml", one.text), ("svg", one.svg)])
+        for name, text in told.files():
+            self.staging.write(name, text)
         self.staging.commit()
-
-    def _files(self, name: str, texts: Sequence[tuple[str, str]]) -> None:
-        assert self.staging is not None
-        for ending, text in texts:
-            if text:
-                self.staging.write(f"{name}.{ending}", text)

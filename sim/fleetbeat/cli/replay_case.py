@@ -34,11 +34,15 @@ def command(case: str, output: str | None, as_json: bool, diagram: str | None, q
     Exit code 1: it breaks as the case expects; 3: it does not any more, or a step that it names is gone; 2: no case.
     """
     from fleetbeat.cli.errors import Refused
+    from fleetbeat.cli.replay_framework import command as replay_framework
     from fleetbeat.explore.case import load, replay
+    from fleetbeat.explore.framework.case import is_case as is_framework_case
 
     if as_json and diagram:
         raise Refused("--diagram: got it together with --json, expected one of them: both go to standard output")
     path = Path(case)
+    if is_framework_case(path):
+        return replay_framework(case, output, as_json, diagram, quiet)
     found = load(path, case)
     played = replay(found)
     _write(output, found, played)

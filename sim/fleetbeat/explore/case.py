@@ -133,7 +133,7 @@ def dump(case: Case) -> str:
                 "cause": case.cause,
                 "finding": case.sentence,
             },
-            "scenario": _scenario(case.scenario),
+            "scenario": scenario_of(case.scenario),
             "choices": choices_of(case.overrides),
         }
     )
@@ -156,8 +156,8 @@ def _one_or_more(items: Sequence[OnOneLine]) -> object:
     return items[0] if len(items) == 1 else list(items)
 
 
-def _scenario(scenario: Scenario) -> object:
-    """Without what is left at its default, where that loads to the same; else with everything."""
+def scenario_of(scenario: Scenario) -> object:
+    """A scenario as a case holds it: without what is left at its default, where that loads to the same; else everything."""
     data = brief(scenario)
     try:
         if load_scenario(written(data)) == scenario:

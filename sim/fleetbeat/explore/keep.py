@@ -53,12 +53,17 @@ def name_of(case: Case) -> str:
 
 def keep(case: Case, directory: Path = DIRECTORY) -> Path:
     """Writes a case into the directory, which is made if it is not there; returns its file. Raises OSError."""
+    return keep_text(directory, name_of(case), dump(case))
+
+
+def keep_text(directory: Path, name: str, text: str) -> Path:
+    """Writes a file of the directory, whole or not at all; returns its path. Raises OSError."""
     directory.mkdir(parents=True, exist_ok=True)
-    path = directory / name_of(case)
+    path = directory / name
     temporary = directory / f".{path.name}.partial-{os.getpid()}"
     try:
         with temporary.open("wb") as file:
-            file.write(dump(case).encode("utf-8"))
+            file.write(text.encode("utf-8"))
             file.flush()
             os.fsync(file.fileno())
         temporary.replace(path)

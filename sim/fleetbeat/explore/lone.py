@@ -114,7 +114,9 @@ def alone(scenario: Scenario, spec: AgentSpec, posts: tuple[Delivery, ...]) -> S
 
 
 def _posted(rollout: Rollout, at_ns: int) -> Rollout:
-    return rollout.model_copy(update={"at": at_ns, "targets": ("all",), "waves": (), "order": "together", "spacing": 0})
+    plain = {"gate": None, "on_failure": "abort", "rollback_to": None, "errors_per_hour": 0.0}
+    parts = {"at": at_ns, "targets": ("all",), "waves": (), "order": "together", "spacing": 0}
+    return rollout.model_copy(update={**parts, **plain})
 
 
 #: The choice that says when the lone agent's first beat comes.

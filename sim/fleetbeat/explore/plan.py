@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from fleetbeat.chance.choices import Hashed
 from fleetbeat.engines.bodies import Bodies
+from fleetbeat.engines.gates import is_planned
 from fleetbeat.engines.injector import Injector, Rule, number_of
 from fleetbeat.engines.prelude import head, rollout_id
 from fleetbeat.engines.programs import load_program
@@ -289,4 +290,6 @@ def _notes(scenario: Scenario) -> tuple[str, ...]:
         found.append("suspend windows are not searched")
     if any(rollout.verify != "none" or rollout.retries for rollout in scenario.rollouts):
         found.append("operators post once and do not verify")
+    if any(is_planned(rollout) for rollout in scenario.rollouts):
+        found.append("gates, approvals and rollbacks are not searched")
     return tuple(found)

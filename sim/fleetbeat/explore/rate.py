@@ -305,6 +305,7 @@ def _assumed(scenario: Scenario) -> tuple[str, ...]:
         "posts come at a time unrelated to the beats: the first beat is anywhere in one interval, equally likely",
         "one agent at a time: disks, power and gates that agents share are left out; posts come when the rollout says",
         "first attempts are counted; what is posted again is played and not counted",
+        *(["rollbacks are left out"] if any(one.on_failure == "rollback" for one in scenario.rollouts) else []),
     )
 
 

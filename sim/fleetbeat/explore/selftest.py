@@ -77,9 +77,9 @@ class Row:
 
 
 def mutants() -> list[Mutant]:
-    """All mutants of the library, by name. Raises `ExploreError` for one that names no base or no check."""
+    """All wrong agents of the library by name; wrong cores are none. Raises `ExploreError` for one without base or check."""
     folder = find_agent("reference").parent / "mutants"
-    return [_mutant(manifest.parent) for manifest in sorted(folder.glob("*/agent.yaml"))]
+    return [_mutant(program.parent) for program in sorted(folder.glob("*/program.py"))]
 
 
 def _mutant(folder: Path) -> Mutant:

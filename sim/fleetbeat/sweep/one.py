@@ -146,10 +146,9 @@ def _convergence(tables: Metrics, judgement: Judgement) -> dict[str, float | Non
 
 
 def _findings(judgement: Judgement) -> dict[str, float | None]:
-    kinds = [finding.kind for verdict in judgement.verdicts for finding in verdict.findings]
-    counts = {CLASS_NAMES[name]: float(kinds.count(name)) for name in CLASSES}
-    counts["violations"] += sum(verdict.more for verdict in judgement.verdicts)
-    return counts
+    kinds: list[str] = [finding.kind for verdict in judgement.verdicts for finding in verdict.findings]
+    kinds += ["violation"] * sum(verdict.more for verdict in judgement.verdicts)
+    return {CLASS_NAMES[name]: float(kinds.count(name)) for name in CLASSES}
 
 
 def _framework(tables: Metrics) -> dict[str, float | None]:
