@@ -123,7 +123,7 @@ def test_the_two_are_judged_only_where_there_is_a_workload() -> None:
 def test_the_judge_says_what_the_stream_says_and_a_window_that_is_wide_enough_as_well(core: str) -> None:
     told = judge(played(core)).verdicts[-2:]
     assert told == verdicts(played(core))
-    assert told == verdicts(played(core), window=2048)
+    assert told == verdicts(played(core), window=8192)
 
 
 def test_verdicts_may_be_asked_for_at_any_time() -> None:

@@ -54,7 +54,7 @@ def test_a_cost_is_read() -> None:
     ("text", "words"),
     [
         ("p99 lag", "expected such as 'p99 lag < 3s'"),
-        ("p99 lag < 3", ": got '3', expected a duration"),
+        ("p99 lag < 3", ": got '3', expected a time with its unit"),
         ("p99 lag < 0s", "a time above 0"),
         ("p99 lag > 3s", "from below"),
         ("p0 lag < 3s", "p1 to p100"),

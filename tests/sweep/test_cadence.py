@@ -122,6 +122,28 @@ def test_a_level_without_chances_to_multiply_is_refused() -> None:
 # --- the whole ---
 
 
+def test_what_more_runs_would_tell_is_said(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """2s meets the objective by its mean, and its interval holds the bound; of 5s not even the mean meets it."""
+
+    def played(
+        laid: Laid, places: Sequence[int], seeds: Sequence[int], ask: Ask, *_: object
+    ) -> dict[int, list[Numbers]]:
+        costs = dict.fromkeys(("beats/s", "wakes/s", "peak/s", "lives", "faults", "herd", "herd_odds"), 1.0)
+        middle = (1.0, 1.9, 4.0)
+        return {
+            place: [{**costs, "ops/s": 9.0 - place, SLO[1]: middle[place] + seed % 8 / 8 - 0.44} for seed in seeds]
+            for place in places
+        }
+
+    monkeypatch.setattr("fleetbeat.sweep.cadence.play", played)
+    assert cadence(*SLO, "--interval", "1s,2s,5s", "--faults", "1") == 0
+    out = capsys.readouterr().out
+    assert "Recommended: every 1s" in out
+    assert "every 2s, jitter none, phase random is cheaper and undecided" in out
+    assert "every 5s, jitter none, phase random is cheaper" not in out
+    assert cadence(*SLO, "--interval", "2s,5s", "--faults", "1", "--json") == 0
+
+
 def test_table_front_and_a_recommendation_with_its_margin(capsys: pytest.CaptureFixture[str]) -> None:
     assert cadence(*SLO, "--interval", "0.5s,1s,8s", "--max-cost", "ops/s < 40") == 0
     out = capsys.readouterr().out
@@ -143,6 +165,9 @@ def test_none_does_the_nearest_is_told_and_the_exit_code_says_so(capsys: pytest.
     out = capsys.readouterr().out
     assert "None meets everything; the nearest is: every 1s, jitter none, phase random" in out
     assert "missed by" in out
+    always = ("--set", "faults.0.probability=100%", "--faults", "1", "--interval", "1s")
+    assert cadence("--slo", "time_p100 < 3s", *always) == 3
+    assert "faults as given: time_p100 < 3s: -: missed (not there in 8 of 8 runs)" in capsys.readouterr().out
 
 
 def test_what_fresh_seeds_do_not_confirm_is_not_recommended(
@@ -219,7 +244,12 @@ def test_a_level_of_faults_that_never_strikes_is_told(capsys: pytest.CaptureFixt
         ((*SLO, "--interval", "1s,,2s"), "--interval: got '1s,,2s'"),
         ((*SLO, "--shift", "soon"), "--shift: got 'soon'"),
         ((*SLO, "--shift", "30s"), "got 0s from the rollout"),
-        ((*SLO, "--seeds", "5000"), "expected at most 10,000 (--yes plays them)"),
+        ((*SLO, "--seeds", "5000"), "got 8 cells x 5,000 seeds = 40,000 runs, expected at most 10,000 (about "),
+        ((*SLO, "--interval", ",".join(f"{n}ms" for n in range(100, 1400))), " h with 1 jobs; --yes plays them)"),
+        ((*SLO, "-o", "kept\udcff"), "expected a name in UTF-8"),
+        (("--slo", "guard_met < 3"), "not measurable in small: got no workload"),
+        (("--slo", "exposure < 3"), "not measurable in small: got no version that is bad"),
+        (("--slo", "p99 lag < 3"), "expected a time with its unit such as 3s"),
     ],
 )
 def test_bad_input_is_one_line_and_leaves_nothing(

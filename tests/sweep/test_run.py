@@ -186,7 +186,8 @@ def test_a_sweep_that_fails_before_its_first_run_leaves_no_directory(monkeypatch
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["--vary", "fleet.heartbeat.intervall=1s,2s"], "heartbeat.interval"),
+        (["--vary", "fleet.heartbeat.intervall=1s,2s"], "--vary fleet.heartbeat.intervall: got the unknown key"),
+        (["--vary", "fleet.agents=1,2", "--set", "duration=soon"], "--set duration: got 'soon'"),
         (["--vary", "fleet.agents=5..1:3"], "expected the first below the last"),
         (["--vary", "seed=1,2"], "expected another path"),
         (
@@ -198,6 +199,10 @@ def test_a_sweep_that_fails_before_its_first_run_leaves_no_directory(monkeypatch
         (["--statistic", "p51"], "expected one of mean"),
         (["--resume", "nowhere"], "expected the directory of a sweep"),
         (["-o", "."], "expected a new or empty one"),
+        (["--set", "duration=\udcff"], "--set: got 'duration=\\udcff', expected text in UTF-8"),
+        (["-o", "d\udcff"], "expected a name in UTF-8"),
+        (["--vary", "fleet.agents=1,\udcff"], "expected text in UTF-8"),
+        (["-o", "s.yaml"], "-o: s.yaml: got something that is no directory"),
         (["-o", "a", "--resume", "b"], "expected one of the two"),
         (["--keep", "posts"], "expected -o DIR to keep them in"),
         (["--executor", "dask://127.0.0.1:8786"], "--jobs: got --executor too"),

@@ -68,7 +68,7 @@ class Streamed:
         self.self_trigger.event(agent, id, record.t, what, session, fields.get("cause"))
         if fields.get("dangerous"):
             self.guarding.before(agent, id, record.t, Told(what, fields["origin"], session, fields["fields"]))
-        elif what == "answer":
+        elif what == "answer" and fields.get("cause") is None:  # one that the core emits is not the user's
             told = fields["fields"]
             if isinstance(call := told.get("call"), int):
                 self.guarding.answered(agent, call, str(told.get("answer")))
@@ -91,6 +91,7 @@ class Streamed:
 
     def _rules(self, record: Record) -> None:
         self.guarding.rules(record["agent"], record.get("norm"), record["malformed"])
+        self.self_trigger.put_off.rules(record["agent"], record.get("norm"), record["malformed"])
 
     def _begin(self, record: Record) -> None:
         self.guarding.began(record["agent"])
@@ -101,10 +102,12 @@ class Streamed:
     def _policies(self, record: Record) -> None:
         if record.get("error") is None:
             self.guarding.policies(record["norm"], record["gates"])
+            self.self_trigger.put_off.policies(record["norm"], record.get("observers") or ())
 
     def _unseen(self, record: Record) -> None:
         if record.get("agent") is not None and record["missing"].startswith(UNSEEN_RULES):
             self.guarding.unseen(record["agent"], record["missing"])
+            self.self_trigger.put_off.rules(record["agent"], None)
 
 
 def _verdict(invariant: Invariant, kept: Kept, examined: int, missing: str | None) -> Verdict:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from fleetbeat.checks.chains import BEGINS, LOST, Chain, Chains, Id, Node
 from fleetbeat.checks.kept import Kept
 from fleetbeat.checks.model import Finding, Invariant, Unknown
+from fleetbeat.checks.put_off import PutOff
 from fleetbeat.checks.words import at, several, whose
 
 if TYPE_CHECKING:
@@ -25,12 +26,14 @@ INVARIANT = Invariant(
 
 
 class SelfTrigger:
-    """One pass. `lost`: actions of which it is not known whether they were on a chain."""
+    """One pass. `lost`: actions of which it is not known whether they were on a chain; `put_off`: those whose rule watches
+    no such event as the core had in hand."""
 
     def __init__(self, window: int | None = None) -> None:
         self.chains = Chains(window)
         self.kept = Kept()
         self.lost = 0
+        self.put_off = PutOff()
         self._window = window
 
     def event(self, agent: str, id: Id, t: int, type: str, session: str, cause: Id | None) -> Node:
@@ -40,6 +43,10 @@ class SelfTrigger:
         """`action`: notify, inject, prepare, or emit."""
         node = self.chains.add(agent, id, t, action, policy, session, cause)
         chain = node.chain
+        if action != "emit":
+            up = None if cause is None else self.chains.node(agent, cause)
+            if cause is None or up is not None:
+                self.put_off.action(agent, action, policy, t, "" if up is None else up.what)
         if chain is LOST:
             if action == "emit":
                 return node
@@ -85,7 +92,7 @@ class SelfTrigger:
     def missing(self) -> str | None:
         """Why it cannot be said that the invariant held; None: it can."""
         if not self.lost:
-            return None
+            return self.put_off.missing()
         back = "that is not recorded" if self._window is None else f"not among the last {self._window} or not recorded"
         return f"{several(self.lost, 'action')} followed from something {back}"
 

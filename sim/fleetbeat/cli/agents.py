@@ -69,6 +69,7 @@ def check(agent: str, engines: tuple[str, ...], names: tuple[str, ...], as_json:
 
     Exit code 0: nothing differs; 1: something does; 3: no row could be observed.
     """
+    from fleetbeat.cli.errors import Refused
     from fleetbeat.cli.output import emit
     from fleetbeat.conform import suite_words
     from fleetbeat.conform.played import played
@@ -77,6 +78,9 @@ def check(agent: str, engines: tuple[str, ...], names: tuple[str, ...], as_json:
 
     folder = find_agent(agent if not Path(agent, "agent.yaml").is_file() else str(Path(agent).resolve()))
     manifest = load_manifest(folder)
+    if manifest.is_core_alone:
+        expected = "an agent; a core is put on trial by: fleetbeat run core-trial --set fleet.core="
+        raise Refused(f"{folder}: got nothing but a core, expected {expected}{agent}")
     rows = _chosen(names)
     answers: dict[str, Sequence[Result]] = {name: played(folder, name, rows) for name in _known(engines)}
     if as_json:

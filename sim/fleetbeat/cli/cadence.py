@@ -135,9 +135,12 @@ def cadence(given: Given) -> int:
     from fleetbeat.sweep.cadence import lay, play
     from fleetbeat.sweep.cadence_warn import warnings
     from fleetbeat.sweep.tables import write
+    from fleetbeat.sweep.vary import is_utf8
 
     if not given.slos:
         raise Refused("--slo: got none, expected an objective or more such as 'p99 lag < 3s'")
+    if given.output is not None and not is_utf8(given.output):
+        raise Refused(f"-o: got {given.output!r}, expected a name in UTF-8: DuckDB writes no other")
     objectives = (*map(parse_slo, given.slos), *map(parse_cost, given.costs))
     _enough(given)
     shift_ns = _shift(given)
@@ -249,7 +252,8 @@ def _wanted(given: Given) -> Wanted:
 
 
 def _affordable(given: Given, wanted: Wanted, sets: Sequence[str], path: Path, ask: Ask) -> None:
-    """Raises Refused for too many runs, before any cell but the first is made: one run of it tells how long all take."""
+    """Raises Refused for too many runs, before any cell but the first is made: a run of it tells how long all take, the
+    second one, for the first imports the engine."""
     from fleetbeat.sweep.advise_measure import run_of
     from fleetbeat.sweep.cadence import lay
 
@@ -257,6 +261,7 @@ def _affordable(given: Given, wanted: Wanted, sets: Sequence[str], path: Path, a
     if runs <= MANY or given.yes:
         return
     one = lay(path, sets, wanted.first(), 1).cells[-1]
+    run_of(ask, one.text, one.scenario.seed)
     spent = stopwatch()
     run_of(ask, one.text, one.scenario.seed)
     hours = spent() * runs / given.jobs / 3600

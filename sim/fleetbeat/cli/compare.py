@@ -13,7 +13,7 @@ import click
 
 from fleetbeat.cli.errors import HELD, INTERRUPTED, Missing, Refused
 from fleetbeat.cli.output import emit, narrate
-from fleetbeat.cli.progress import pace
+from fleetbeat.cli.progress import pace, stopwatch
 
 if TYPE_CHECKING:
     from fleetbeat.scenario.model import Scenario
@@ -75,12 +75,14 @@ def command(
     wanted = _metrics(metrics)
     if executor is not None and jobs is not None:
         raise Refused("--jobs: got --executor too, expected one of the two: its workers are as many as they are")
-    if 2 * seeds > MANY and not yes:
-        raise Refused(
-            f"--seeds: got {seeds:,} seeds = {2 * seeds:,} runs, expected at most {MANY:,} (--yes plays them)"
-        )
     overrides = [*sets, *([] if seed is None else [f"seed={seed}"])]
     loaded = [load(find(name), None, overrides) for name in (first, second)]
+    width = jobs or len(os.sched_getaffinity(0))
+    if 2 * seeds > MANY and not yes:
+        raise Refused(
+            f"--seeds: got {seeds:,} seeds = {2 * seeds:,} runs, expected at most {MANY:,}"
+            f" (about {_spent(loaded) * seeds / width / 3600:,.1f} h with {width} jobs; --yes plays them)"
+        )
     names = _names(first, second)
     sides = [Side(name, one.name, dump(one)) for name, one in zip(names, loaded, strict=True)]
     numbers = [(loaded[0].seed + index) % _SEEDS for index in range(seeds)]
@@ -88,7 +90,7 @@ def command(
     got: list[Got] = []
     interrupted = False
     try:
-        _play(sides, loaded, numbers, jobs, executor, pace("runs", quiet=quiet), got)
+        _play(sides, loaded, numbers, width, executor, pace("runs", quiet=quiet), got)
     except KeyboardInterrupt:
         interrupted = True
     pairs = paired(got, numbers)
@@ -100,11 +102,22 @@ def command(
     return INTERRUPTED if interrupted else HELD
 
 
+def _spent(loaded: Sequence[Scenario]) -> float:
+    """Seconds that one run of each takes, once the engine is imported."""
+    from fleetbeat.sweep.one import play
+
+    play(loaded[0], (), loaded[0].seed)
+    spent = stopwatch()
+    for scenario in loaded:
+        play(scenario, (), scenario.seed)
+    return spent()
+
+
 def _play(
     sides: Sequence[Side],
     loaded: Sequence[Scenario],
     seeds: Sequence[int],
-    jobs: int | None,
+    jobs: int,
     executor: str | None,
     tell: Callable[[int, int], None],
     got: list[Got],
@@ -117,7 +130,7 @@ def _play(
     texts = (sides[0].text, sides[1].text)
     try:
         if executor is None:
-            play_pairs(texts, seeds, jobs or len(os.sched_getaffinity(0)), tell, got)
+            play_pairs(texts, seeds, jobs, tell, got)
             return
         from fleetbeat.scenario.resolve import agents
         from fleetbeat.sweep.remote import Remote

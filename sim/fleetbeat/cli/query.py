@@ -41,12 +41,17 @@ def command(folder: str, sql: str, as_json: bool) -> int:
 
     connection = duckdb.connect(config={"autoinstall_known_extensions": False})
     try:
+        sql.encode()
+        if not connection.extract_statements(sql):
+            raise Refused(f"SQL: got {sql!r}, expected a question such as 'select * from runs'")
         _fill(connection, Path(folder), sql.lower())
         connection.execute("SET enable_external_access = false")
         connection.execute("SET lock_configuration = true")
         asked = connection.execute(sql)
         names = [column[0] for column in asked.description or ()]
         rows = asked.fetchall()
+    except UnicodeEncodeError as error:
+        raise Refused(f"SQL: got {sql!r}, expected text in UTF-8") from error
     except duckdb.Error as error:
         raise Refused(f"SQL: got {_first(error)}, expected what DuckDB can answer from these tables") from error
     finally:

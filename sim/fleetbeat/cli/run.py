@@ -9,7 +9,7 @@ from __future__ import annotations
 import signal
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -185,7 +185,7 @@ def played(asked: Asked, plan: Plan, how: Shown) -> list[Record]:
     if extra:
         extra["tell"] = teller(quiet=how.quiet)
     engine = ENGINES.engine(asked.engine)
-    with shown(plan.scenario.duration, quiet=how.quiet) as progress:
+    with shown(plan.scenario.duration, quiet=how.quiet) as progress, redirect_stdout(sys.stderr):  # what agents print
         return stripped(asked, engine(plan.scenario, plan.overrides, progress, **extra))
 
 

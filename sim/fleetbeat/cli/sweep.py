@@ -319,6 +319,7 @@ def _cells(asked: Asked, path: Path, sets: Sequence[str], axes: Sequence[Axis]) 
     if runs > MANY and not asked.yes:
         laid = [*sets, *(f"{axis.path}={axis.values[0]}" for axis in axes)]
         scenario = load(path, None, laid)
+        play(scenario, (), scenario.seed)  # the first imports the engine
         spent = stopwatch()
         play(scenario, (), scenario.seed)
         hours = spent() * runs / asked.jobs / 3600
@@ -352,6 +353,7 @@ def _unbegun_removed(asked: Asked, folder: Path | None, plan: Plan) -> Iterator[
 
 def _folder(asked: Asked) -> Path | None:
     from fleetbeat.sweep.ledger import FILE
+    from fleetbeat.sweep.vary import is_utf8
 
     if asked.resume is not None:
         if asked.output is not None:
@@ -363,6 +365,10 @@ def _folder(asked: Asked) -> Path | None:
     if asked.output is None:
         return None
     folder = Path(asked.output)
+    if not is_utf8(asked.output):
+        raise Refused(f"-o: got {asked.output!r}, expected a name in UTF-8: DuckDB writes no other")
+    if folder.exists() and not folder.is_dir():
+        raise Refused(f"-o: {folder}: got something that is no directory, expected a new or empty one")
     try:
         folder.mkdir(exist_ok=True)
         if any(folder.iterdir()):

@@ -9,21 +9,29 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, NoReturn, Protocol
 
 from fleetbeat.framework import sound
 from fleetbeat.framework.fold import Fold
 from fleetbeat.framework.match import fits
 from fleetbeat.framework.policies import Gate, Policies
-from fleetbeat.framework.vocabulary import ANSWERS, BEFORE, Answer, Core, Event, GateFailed, GateSlow, Host, Refused
+from fleetbeat.framework.vocabulary import BEFORE, Answer, Core, Event, GateFailed, GateSlow, Host, Refused
 from fleetbeat.history.records import Record
 
 #: Events that one event may bring about at once, by emission, before the core is refused more.
 MOST_EMITTED = 100
 #: Background tasks of one agent that run at once.
 MOST_TASKS = 200
+#: What a core may ask for over one event and what it emits, and how often be refused before it is cut short: it might
+#: pass over refusals without end.
+MOST_ASKED = 2000
+MOST_REFUSED = 100
 
 Tell = Callable[[Record], None]
+
+
+class Cut(BaseException):
+    """Ends what a core does with an event; no `Exception`, which it would pass over too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +95,8 @@ class Hosting:
     _current: Event | None = None
     _queue: list[Event] = field(default_factory=list)
     _emitted: int = 0
+    _asked: int = 0
+    _refusals: int = 0
     _gates: dict[str, Gate] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -145,7 +155,6 @@ class Hosting:
         `dangerous`: for a tool.before, the truth that the core is not told.
         """
         self._at(at_ns)
-        self._emitted = 0
         event = self._event(type, origin, session, cause, fields, dangerous)
         verdict = self._give(event)
         at = self.now
@@ -203,12 +212,15 @@ class Hosting:
         core = self.core
         if core is None:
             return None
-        self._current = event
+        self._current = event  # the core has one of its own: what it does to that changes nothing here
+        given = Event(event.id, event.t, event.type, event.origin, event.session, event.cause, dict(event.fields))
         try:
-            answer = core.handle(event)
-        except Exception as error:
+            verdict = sound.verdict(core.handle(given), event.type)
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # sys.exit() is no way out
             self._failed(error, event.id)
-            answer = None
+            verdict = None
         finally:
             self._current = None
         fold = self._folds.get(event.session)
@@ -217,7 +229,6 @@ class Hosting:
         fold.add(event.type, event.fields)
         if event.type != BEFORE:
             return None
-        verdict = answer if answer in ANSWERS else None
         self._record("verdict", call=event.id, verdict=verdict)
         return verdict
 
@@ -225,18 +236,36 @@ class Hosting:
         """Hands over what was emitted meanwhile, and what that emits."""
         while self._queue:
             self._give(self._queue.pop(0))
+        self._emitted = self._asked = self._refusals = 0
 
     def _guarded(self, call: Callable[[], Any]) -> Any:
         try:
             return call()
-        except Exception as error:
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:
             self._failed(error, None)
             return None
 
-    def _failed(self, error: Exception, event: int | None) -> None:
-        self._record("core.failed", event=event, error=" ".join(f"{type(error).__name__}: {error}".split())[:500])
+    def _failed(self, error: BaseException, event: int | None) -> None:
+        self._record("core.failed", event=event, error=sound.told(error))
 
     # --- what the core asks for ---
+
+    def asked(self) -> None:
+        """One more thing that the core asks for over what it has at hand. Raises Refused, and in the end Cut."""
+        self._asked += 1
+        if self._asked > MOST_ASKED:
+            self._refuse("asked", MOST_ASKED, f"host: got {MOST_ASKED} requests over one event, expected fewer")
+
+    def _refuse(self, what: str, most: int, told: str) -> NoReturn:
+        if not self._refusals:
+            self._record("limit", what=what, most=most)
+        self._refusals += 1
+        if self._refusals > MOST_REFUSED:
+            self._queue.clear()
+            raise Cut(f"{told}, and no more of them after {MOST_REFUSED} refusals")
+        raise Refused(told)
 
     def _act(self, action: str, policy: str, argument: Any, origin: str, mark: Any, **more: Any) -> Act:
         event = self._current
@@ -289,8 +318,7 @@ class Hosting:
 
     def prepare(self, policy: str, task: Mapping[str, Any], origin: str, mark: Any) -> int:
         if self.tasks >= MOST_TASKS:
-            self._record("limit", what="tasks", most=MOST_TASKS)
-            raise Refused(f"prepare: got {self.tasks} background tasks that run, expected fewer than {MOST_TASKS}")
+            self._refuse("tasks", MOST_TASKS, f"prepare: got {self.tasks} tasks that run, expected fewer")
         cost = sound.cost(task.get("cost", 0.0))
         self.tasks += 1
         act = self._act("prepare", policy, dict(task), origin, mark, cost=cost)
@@ -299,8 +327,7 @@ class Hosting:
 
     def emit(self, type: str, fields: Mapping[str, Any], origin: str, mark: Any) -> int:
         if self._emitted >= MOST_EMITTED:
-            self._record("limit", what="emitted", most=MOST_EMITTED)
-            raise Refused(f"emit: got {MOST_EMITTED} events that followed from one, expected fewer")
+            self._refuse("emitted", MOST_EMITTED, f"emit: got {MOST_EMITTED} events after one, expected fewer")
         if type == BEFORE:
             raise Refused(f"emit: got {BEFORE!r}, expected another type: only agents make calls")
         self._emitted += 1
@@ -328,6 +355,7 @@ class _Hands:
     def _mine(self) -> Hosting:
         if self._life != self._hosting.life:
             raise Refused("host: got a call of a process that is gone")
+        self._hosting.asked()
         return self._hosting
 
     @property
@@ -352,7 +380,7 @@ class _Hands:
         return self._mine().emit(sound.text(type, "type"), sound.plain(dict(fields), "fields"), *_noted(origin, mark))
 
     def append(self, entry: Mapping[str, Any]) -> None:
-        self._mine().append(entry)
+        self._mine().append(sound.plain(dict(entry), "entry"))
 
     def log(self, event: str, /, **fields: Any) -> None:
         self._mine().log(sound.text(event, "event"), sound.plain(fields, "fields"))

@@ -7,29 +7,37 @@ record is written that could not be kept. Rejected: making text of everything, w
 from __future__ import annotations
 
 from math import isfinite
+from types import CoroutineType
 from typing import Any
 
-from fleetbeat.framework.vocabulary import Refused
+from fleetbeat.framework.vocabulary import ANSWERS, BEFORE, Answer, Refused
 
 #: Lists and mappings within each other.
 DEEPEST = 20
+#: Values within one value; characters of a text (a scenario holds no more); a whole number that any reader of JSON takes.
+MOST_VALUES = 10_000
+MOST_TEXT = 262_144
+MOST_NUMBER = 2**63
 #: Of a task, units of money.
 MOST_COST = 1_000_000_000.0
 
 
 def text(value: Any, what: str) -> str:
     """The value, which is text. Raises Refused."""
-    if type(value) is str:
-        return value
-    raise Refused(f"{what}: got {type(value).__name__}, expected text")
+    if type(value) is not str:
+        raise Refused(f"{what}: got {type(value).__name__}, expected text")
+    if len(value) > MOST_TEXT:
+        raise Refused(f"{what}: got {len(value)} characters, expected at most {MOST_TEXT}")
+    return value
 
 
 def plain(value: Any, what: str) -> Any:
-    """The value, which JSON can hold. Raises Refused."""
-    if _is_plain(value, DEEPEST):
+    """The value, which JSON can hold and which is not huge. Raises Refused."""
+    if _is_plain(value):
         return value
     raise Refused(
-        f"{what}: got what JSON cannot hold, expected text, numbers, truth values, lists and mappings of these"
+        f"{what}: got what JSON cannot hold, or too much of it, expected text, finite numbers, truth values, lists and"
+        f" mappings of these, {MOST_VALUES} at most and {DEEPEST} deep"
     )
 
 
@@ -40,14 +48,59 @@ def cost(value: Any) -> float:
     raise Refused(f"cost: got {ascii(value)[:40]}, expected a number from 0 to {MOST_COST:.0f}")
 
 
-def _is_plain(value: Any, deepest: int) -> bool:
-    kind = type(value)
-    if value is None or kind is str or kind is int or kind is bool:
-        return True
-    if kind is float:
-        return isfinite(value)
-    if not deepest:
-        return False
-    if kind is dict:
-        return all(type(key) is str and _is_plain(inner, deepest - 1) for key, inner in value.items())
-    return (kind is list or kind is tuple) and all(_is_plain(inner, deepest - 1) for inner in value)
+def verdict(answer: Any, type_: str) -> Answer | None:
+    """What a core answered to an event of this type; None if it is no `tool.before`. Raises TypeError for nonsense."""
+    if isinstance(answer, CoroutineType):
+        answer.close()  # or Python would say on standard error that nobody waited for it
+        raise TypeError("handle: got a coroutine, expected allow, ask, deny or None: a core is not asynchronous")
+    if type_ != BEFORE or answer is None:
+        return None
+    if type(answer) is str and answer in ANSWERS:
+        return answer
+    got = ascii(answer[:40]) if type(answer) is str else type(answer).__name__
+    raise TypeError(f"handle: got {got}, expected allow, ask, deny or None")
+
+
+def told(error: BaseException) -> str:
+    """An exception's class and text on one line, 500 characters at most; its text is a core's, and may fail."""
+    try:
+        said = str(error)
+    except Exception as worse:
+        said = f"(no text: {type(worse).__name__})"
+    return " ".join(f"{type(error).__name__}: {said[:1000]}".split())[:500]
+
+
+def _is_plain(value: Any) -> bool:
+    left, level = MOST_VALUES, [value]
+    for _ in range(DEEPEST + 1):
+        if not level:
+            return True
+        left -= len(level)
+        if left < 0:
+            return False
+        below: list[Any] = []
+        for one in level:
+            kind = type(one)
+            if kind is str:
+                if len(one) > MOST_TEXT:
+                    return False
+            elif kind is int:
+                if not -MOST_NUMBER <= one < MOST_NUMBER:
+                    return False
+            elif kind is float:
+                if not isfinite(one):
+                    return False
+            elif kind is dict:
+                if not all(type(key) is str and len(key) <= MOST_TEXT for key in one):
+                    return False
+                if len(below) + len(one) > left:
+                    return False
+                below += one.values()
+            elif kind is list or kind is tuple:
+                if len(below) + len(one) > left:
+                    return False
+                below += one
+            elif not (one is None or kind is bool):
+                return False
+        level = below
+    return not level

@@ -2,7 +2,8 @@
 
 A task runs outside the agent's process: a crash does not end it, and its `ready` waits until the agent is up again. The
 calls that it would make meanwhile are not made, since the agent makes them. Nobody sits beside a task who could be
-asked: what is not allowed does not run. A task takes a second at least, so that a spiral takes virtual time.
+asked: what is not allowed does not run. A task takes a second at least, and one more for each of its calls, so that a
+spiral takes virtual time.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ class Tasks:
         world, calls = self._world, _calls(act.argument)
         key = ("task", world.of(act.session).name, number, done)
         step = partial(self._end, act, number) if done == calls else partial(self._call, act, number, done)
-        lasts = _lasts(act.argument)
+        lasts = max(_lasts(act.argument), LEAST * (calls + 1))
         pause = lasts * (done + 1) // (calls + 1) - lasts * done // (calls + 1)
         world.agenda.add(world.hosting.now + pause, key, step)
 
@@ -95,4 +96,4 @@ def _lasts(task: dict[str, Any]) -> int:
     """ns. What a wrong core makes of a task is taken as if it said nothing."""
     lasts: Any = task.get("duration_s")
     is_said = isinstance(lasts, int | float) and not isinstance(lasts, bool) and 0 <= lasts < 1e7
-    return max(LEAST, round((lasts if is_said else _USUAL_S) * 1_000_000_000))
+    return round((lasts if is_said else _USUAL_S) * 1_000_000_000)

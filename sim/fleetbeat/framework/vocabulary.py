@@ -131,7 +131,12 @@ class Host(Protocol):
 
 
 class Core(Protocol):
-    """An event framework's core. An exception that escapes is recorded; a call without a verdict does not run."""
+    """An event framework's core. An exception that escapes is recorded; a call without a verdict does not run.
+
+    It keeps what it knows in itself and its ledger, never in its module or class: one process plays every agent and every
+    life, so that what stands there would be shared by agents and survive crashes. It acts while it has the event that a
+    rule is about: what it puts off follows from something that nobody saw.
+    """
 
     def boot(self, ledger: Sequence[Mapping[str, Any]]) -> None:
         """Called first in each life, with all that former lives of this agent appended."""

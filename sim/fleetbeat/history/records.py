@@ -321,7 +321,11 @@ KINDS: dict[str, dict[str, str]] = {
         "mark?": "the core's own notes",
     },
     "task.end": {"agent": "name", "task": "id of the prepare"},
-    "limit": {"agent": "name", "what": "tasks, emitted: what the host refused more of", "most": "how many it lets be"},
+    "limit": {
+        "agent": "name",
+        "what": "tasks, emitted, asked: what the host first refused more of over an event",
+        "most": "how many it lets be",
+    },
     "unseen": {"agent?": "name, null for all", "from": "ns", "to": "ns", "missing": "what was not observed"},
     "choice.unmet": {"choice": "a case's choice, in words, that had nothing to decide: its step never came"},
     "hold.unmet": {"step": "step that was held", "until": "step that never came"},

@@ -39,7 +39,8 @@ class Notified:
 @dataclass(frozen=True, slots=True)
 class Framework:
     """All tables. `cost`: of Prepares, millionths; `silenced`: entries `alert_silenced` that cores wrote; `failed`: times
-    an exception escaped a core; `malformed`: times a body with malformed policies came into effect; `limits`: refusals."""
+    an exception escaped a core; `malformed`: times a body with malformed policies came into effect; `limits`: events over
+    which the host refused something; `failure`: the first exception."""
 
     core: str
     guards: tuple[str, ...]
@@ -55,6 +56,7 @@ class Framework:
     limits: int
     storm: Storm | None
     exposure: tuple[ExposureRow, ...]
+    failure: str | None = None
 
 
 def framework(records: Sequence[Record]) -> Framework | None:
@@ -85,6 +87,7 @@ class _Count:
         self.events: Counter[str] = Counter()
         self.actions: Counter[str] = Counter()
         self.noted: Counter[str] = Counter()
+        self.failure: str | None = None
         self.cost = 0
         self.last = 0
 
@@ -139,6 +142,8 @@ class _Count:
             self.core = record["core"]
         elif kind == "core.failed" or kind == "limit":
             self.noted[f"({kind})"] += 1
+            if kind == "core.failed" and self.failure is None:
+                self.failure = record["error"]
         elif kind == "core.end":
             self.chains.settle(record["agent"])
             self.calls.down(record["agent"])
@@ -171,6 +176,7 @@ class _Count:
             limits=self.noted["(limit)"],
             storm=self.storm.table(),
             exposure=self.exposure.table(self.last),
+            failure=self.failure,
         )
 
     def _notified(self) -> Notified:

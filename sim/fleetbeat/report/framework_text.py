@@ -113,6 +113,8 @@ def _lines(part: Framework) -> Iterator[str]:
     ]
     if found := [counted(count, one, many) for count, one, many in noted if count]:
         yield item(f"Noted: {', '.join(found)}.")
+    if part.failure is not None:
+        yield item(f"The first exception: {safe(part.failure)}")
 
 
 def storm(part: Framework | None) -> str:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from pydantic_core import PydanticCustomError
 
-from fleetbeat.scenario.library import find_agent, find_core, is_path
+from fleetbeat.scenario.library import find_agent, find_core, holds_manifest, is_path
 from fleetbeat.scenario.mistakes import Mistake, ScenarioError, Where
 from fleetbeat.scenario.read import Path as Keys
 from fleetbeat.scenario.read import place
@@ -133,13 +133,18 @@ class Includer:
             if child is None or not isinstance(child.value, str):
                 continue
             try:
-                folder = find_agent(child.value, self.folder)
+                folder = find_agent(child.value, self.beside(child))
             except ScenarioError as error:
                 told = error.mistakes[0]
                 self.mistakes.append(replace(place(self.root, (*path, "agent"), told.expected), meant=told.meant))
             else:
                 if is_path(child.value):
                     _children(owner)["agent"] = replace(child, value=str(folder.resolve()))
+
+    def beside(self, child: Node) -> Path:
+        """Where a folder is looked for: what somebody types after --set, where they are, if there is one there."""
+        typed = child.where.name.startswith("--set ")
+        return Path() if typed and holds_manifest(str(child.value), None) else self.folder
 
     def core(self, root: Node) -> None:
         """Is the core there that the fleet names, as a text or as its `program`? A path becomes absolute."""
@@ -155,7 +160,7 @@ class Includer:
         if child is None or not isinstance(child.value, str):
             return
         try:
-            folder = find_core(child.value, self.folder)
+            folder = find_core(child.value, self.beside(child))
         except ScenarioError as error:
             told = error.mistakes[0]
             self.mistakes.append(replace(place(self.root, path, told.expected), meant=told.meant))

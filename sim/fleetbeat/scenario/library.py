@@ -97,10 +97,15 @@ def find_core(name: str, relative_to: Path | None = None) -> Path:
     return _found("core", name, cores(), relative_to)
 
 
+def holds_manifest(name: str, relative_to: Path | None) -> bool:
+    """Whether a path leads to a folder with an `agent.yaml`."""
+    return _is_file((relative_to or Path()) / Path(name).expanduser() / "agent.yaml")
+
+
 def _found(kind: str, name: str, known: dict[str, Path], relative_to: Path | None) -> Path:
     if is_path(name):
         folder = (relative_to or Path()) / Path(name).expanduser()
-        if not _is_file(folder / "agent.yaml"):
+        if not holds_manifest(name, relative_to):
             raise ScenarioError([Mistake(Where(kind), "", quoted(name), "a folder that holds an agent.yaml")])
         return folder
     if name not in known:

@@ -115,9 +115,15 @@ _PLACED = re.compile(r"\{[a-z_]+\}")
 
 def load_core_manifest(folder: Path) -> tuple[Manifest, str]:
     """The manifest of a folder that holds a core of the event framework, and that core's file. As `load_manifest`."""
-    manifest = load_manifest(folder)
+    missing = Mistake(Where(str(folder / "agent.yaml")), "core", "nothing", "the core's Python file, such as core.py")
+    try:
+        manifest = load_manifest(folder)
+    except ScenarioError as error:
+        if [mistake.path for mistake in error.mistakes] == ["program"]:  # it is no agent, nor is it to be one
+            raise ScenarioError([missing]) from error
+        raise
     if manifest.core is None:
-        raise ScenarioError([Mistake(Where(str(folder / "agent.yaml")), "core", "nothing", "the core's Python file")])
+        raise ScenarioError([missing])
     return manifest, manifest.core
 
 

@@ -18,6 +18,10 @@ Path = tuple[str | int, ...]
 
 def override(root: Node, text: str, limits: Limits) -> Node:
     """The nodes with this override; those on its path are copies. Raises `ScenarioError`: no such place, not YAML."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:  # bytes that are not UTF-8 come from the command line as lone surrogates
+        raise ScenarioError([Mistake(Where("--set"), "", ascii(text), "text in UTF-8")]) from None
     path, equals, value = text.partition("=")
     path = path.strip()
     place = Where(f"--set {path or quoted(text)}")

@@ -32,6 +32,10 @@ COSTS = {
     "cpu": "share of one processor (measured, with --calibrate)",
 }
 _SHARES = ("applied", "at_end", "failed")
+_POSTLESS = ("violations", "gaps", "hazards", "failed", "beats", "beats_per_s", "ops_per_s", "wakes_per_s")
+_OF_BAD = ("exposure", "exposed", "bad_at_end", "slipped", "stop_after")
+_OF_GOOD = ("false_alarms", "finish", "good_p99")
+_FRAMEWORK = tuple(METRICS)[tuple(METRICS).index("prepares") :]
 _FORM = re.compile(r"\s*(.+?)\s*(<=|>=|<|>)\s*(\S+)(?:\s+after\s+(\S+))?\s*")
 _LAG = re.compile(r"(?:p([0-9]+(?:\.[0-9]+)?)|(max|median)) lag|lag_(?:p([0-9]+(?:\.[0-9]+)?)|(max))")
 _EXAMPLES = "'p99 lag < 3s', 'pending < 1% after 10s', 'p50 lag of v2 < 1s', or a metric of sweep: 'at_end > 99%'"
@@ -117,9 +121,17 @@ def _unmeasurable(one: Objective, scenario: Scenario, calibrated: bool, shift_ns
         if one.name == "cpu" and not calibrated:
             return "no measured beat, expected --calibrate as well, which plays real ones"
         return None
+    if one.kind == "metric" and one.name in _POSTLESS:
+        return None
+    if one.kind == "metric" and one.name in _FRAMEWORK:
+        return None if scenario.workload is not None else "no workload, expected one: this is of the event framework"
     if not scenario.rollouts:
         return "no rollouts, expected one that posts something"
     if one.kind == "metric":
+        if one.name in _OF_BAD and not any(rollout.bad for rollout in scenario.rollouts):
+            return "no version that is bad, expected a rollout with bad: true"
+        if one.name in _OF_GOOD and all(rollout.bad for rollout in scenario.rollouts):
+            return "no version that is good, expected a rollout without bad: true"
         return None
     versions = list(dict.fromkeys(rollout.version for rollout in scenario.rollouts))
     if one.version is not None and one.version not in versions:

@@ -102,6 +102,8 @@ def _margin(one: Judged) -> str:
 def _lacking(one: Judged) -> str:
     if one.never:
         return f"never reached in {one.never} of {one.estimate.count} runs"
+    if one.missing:
+        return f"not there in {one.missing} of {one.missing + one.estimate.count} runs"
     return one.estimate.why or "nothing to measure"
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from fleetbeat import __version__
 from fleetbeat.scenario.dump import dump
-from fleetbeat.scenario.load import load
+from fleetbeat.scenario.load import ScenarioError, load
 from fleetbeat.sweep import pack, stats
 from fleetbeat.sweep.execute import Batch, Opened, Row, execute, local
 from fleetbeat.sweep.ledger import Ledger
@@ -77,9 +77,20 @@ def planned(
     found = []
     for cell in cells:
         laid = [f"{axis.path}={value}" for axis, value in zip(axes, cell, strict=True)]
-        found.append(load(path, None, [*sets, *laid]))
+        try:
+            found.append(load(path, None, [*sets, *laid]))
+        except ScenarioError as error:
+            raise _of_vary(error, axes) from error
     texts = tuple(dump(scenario) for scenario in found)
     return Plan(found[0].name, tuple(axes), tuple(cells), texts, (found[0].seed,), keep).with_seeds(seeds)
+
+
+def _of_vary(error: ScenarioError, axes: Sequence[Axis]) -> ScenarioError:
+    """The same mistakes; those of an axis are told as those of `--vary`, not of the `--set` that it was laid with."""
+    names = {f"--set {axis.path}": f"--vary {axis.path}" for axis in axes}
+    return ScenarioError(
+        replace(one, where=replace(one.where, name=names.get(one.where.name, one.where.name))) for one in error.mistakes
+    )
 
 
 def play_all(

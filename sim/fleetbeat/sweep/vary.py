@@ -44,6 +44,8 @@ class Axis:
 
 def parse_axis(text: str) -> Axis:
     """`PATH=v1,v2` or `PATH=a..b:n`. A comma within brackets or quotes is the value's own. Raises VaryError."""
+    if not is_utf8(text):
+        raise VaryError(f"--vary: got {text!r}, expected text in UTF-8")
     path, equals, values = text.partition("=")
     path = path.strip()
     if not path or not equals:
@@ -58,6 +60,15 @@ def parse_axis(text: str) -> Axis:
     if twice:
         raise VaryError(f"--vary {path}: got {twice[0]!r} twice, expected every value once")
     return Axis(path, tuple(found))
+
+
+def is_utf8(text: str) -> bool:
+    """Whether an argument is text: bytes that are not UTF-8 come from the command line as lone surrogates."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def parse_axes(texts: Sequence[str]) -> tuple[Axis, ...]:
