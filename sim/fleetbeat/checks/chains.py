@@ -23,12 +23,15 @@ MOST_LINKS = 40
 
 
 class Chain:
-    """One framework chain. `begin`: its first action; `before`: what that followed from; `notified`: its first Notify."""
+    """One framework chain. `begin`: its first action; `before`: what that followed from; `notified`: its first Notify.
+
+    Its nodes know it, so it has copies that do not: a chain that is let go is gone at once, without a search for cycles.
+    """
 
     __slots__ = ("before", "begin", "notified")
 
     def __init__(self, begin: Node, before: Node | None) -> None:
-        self.begin = begin
+        self.begin = begin.apart()
         self.before = before
         self.notified: Node | None = None
 
@@ -47,6 +50,12 @@ class Node:
         self.session = session
         self.chain: Chain | None = None
         self.hop = 0
+
+    def apart(self) -> Node:
+        """The same, without its chain."""
+        one = Node(self.id, self.cause, self.t, self.what, self.policy, self.session)
+        one.hop = self.hop
+        return one
 
 
 #: In the place of a chain: what led here was not recorded, or is too far back.

@@ -30,7 +30,7 @@ def judge(records: Iterable[Record], extra: Sequence[Check] = (), checks: Sequen
     """
     from fleetbeat.checks import CHECKS, FRAMEWORK_CHECKS  # the registry imports this module
 
-    with _no_collections():
+    with no_collections():
         world = World(records)
         usual = CHECKS if world.framework is None else (*CHECKS, *FRAMEWORK_CHECKS)
         chosen = [*(usual if checks is None else checks), *extra]
@@ -38,7 +38,7 @@ def judge(records: Iterable[Record], extra: Sequence[Check] = (), checks: Sequen
 
 
 @contextmanager
-def _no_collections() -> Iterator[None]:
+def no_collections() -> Iterator[None]:
     """Nothing that an index of a history holds is garbage, and looking for some took most of the time."""
     enabled = gc.isenabled()
     gc.disable()

@@ -65,7 +65,7 @@ class SelfTrigger:
         if chain.notified is not None:
             self._broken(agent, chain, f"the second notify, after #{chain.notified.id}", chain.notified, node)
             return
-        chain.notified = node
+        chain.notified = node.apart()
         if not self._is_one_hop_away(agent, chain, node):
             where = "its own ready event" if chain.begin.what == "prepare" else "what it brought about itself"
             self._broken(agent, chain, f"more than one hop from {where}", node)

@@ -15,6 +15,7 @@ from heapq import merge
 from typing import Any, NamedTuple
 
 from fleetbeat.chance.choices import Choices, Hashed, Overrides
+from fleetbeat.checks.judge import no_collections
 from fleetbeat.engines.cores import Loaded
 from fleetbeat.framework.agenda import Timed
 from fleetbeat.framework.hosting import Hosting
@@ -36,7 +37,10 @@ class Turn(NamedTuple):
 def weave(
     scenario: Scenario, records: Sequence[Record], core: Loaded, overrides: Overrides | None = None
 ) -> list[Record]:
-    """The history with the framework's records in it, by time. The scenario has a workload; `core` runs on every agent."""
+    """The history with the framework's records in it, by time. The scenario has a workload; `core` runs on every agent.
+
+    On KeyboardInterrupt the history as far as it was played is returned, its `end` record says "interrupted".
+    """
     texts = texts_of(records)
     end = records[-1]
     turns = turns_of(records)
@@ -46,7 +50,13 @@ def weave(
     opening = head(core, texts)
     start = next((index for index, record in enumerate(records) if record.kind == "agent"), len(records) - 1)
     first, rest = list(records[:start]), records[start:-1]
-    return [*first, *opening, *merge(rest, *played, key=lambda record: record.t), end]
+    woven = [*first, *opening]
+    with no_collections():
+        try:
+            woven.extend(merge(rest, *played, key=lambda record: record.t))
+        except KeyboardInterrupt:
+            end = Record(woven[-1].t, end.actor, end.kind, {"reason": "interrupted"})
+    return [*woven, end]
 
 
 def attacked_of(scenario: Scenario) -> frozenset[str]:
@@ -98,10 +108,11 @@ def play(
 
     What a core is still busy with at `end_ns` is cut there.
     """
-    for record in _played(scenario, core, agent, turns, texts, end_ns, choices, attacked):
-        if record.t > end_ns:
+    for told in _played(scenario, core, agent, turns, texts, end_ns, choices, attacked):
+        if told and told[-1].t > end_ns:
+            yield from (record for record in told if record.t <= end_ns)
             return
-        yield record
+        yield from told
 
 
 def _played(
@@ -113,7 +124,8 @@ def _played(
     end_ns: int,
     choices: Choices,
     attacked: bool = True,
-) -> Iterator[Record]:
+) -> Iterator[list[Record]]:
+    """The same, by what one thing brought about; each list is emptied when the next is asked for."""
     assert scenario.workload is not None
     told: list[Record] = []
     restarts = sum(turn.what == "up" for turn in turns)
@@ -122,7 +134,12 @@ def _played(
     sessions = Sessions(scenario.workload, hosting, agenda, choices, end_ns, attacked)
     hosting.around = sessions
     for turn in [*turns, Turn(end_ns, "end", None)]:
-        yield from _until(hosting, agenda, turn.t, told)
+        while hosting.busy_until < turn.t and (found := agenda.next(turn.t)) is not None:
+            due, act = found
+            hosting.now = max(hosting.now, due, hosting.busy_until)  # when the core is done with what came before
+            act()
+            yield told
+            told.clear()
         if turn.what == "up":
             restarts -= 1
             hosting.keeps = restarts > 0
@@ -133,17 +150,7 @@ def _played(
             sessions.down(turn.t)
         elif turn.what == "rules":
             _rules(hosting, turn, texts)
-        yield from told
-        told.clear()
-
-
-def _until(hosting: Hosting, agenda: Timed, end_ns: int, told: list[Record]) -> Iterator[Record]:
-    """Plays what is due before `end_ns`, each when the core is done with what came before it."""
-    while hosting.busy_until < end_ns and (found := agenda.next(end_ns)) is not None:
-        due, act = found
-        hosting.now = max(hosting.now, due, hosting.busy_until)
-        act()
-        yield from told
+        yield told
         told.clear()
 
 

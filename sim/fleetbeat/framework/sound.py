@@ -33,7 +33,7 @@ def text(value: Any, what: str) -> str:
 
 def plain(value: Any, what: str) -> Any:
     """The value, which JSON can hold and which is not huge. Raises Refused."""
-    if _is_plain(value):
+    if (type(value) is dict and _is_flat(value)) or _is_plain(value):
         return value
     raise Refused(
         f"{what}: got what JSON cannot hold, or too much of it, expected text, finite numbers, truth values, lists and"
@@ -68,6 +68,25 @@ def told(error: BaseException) -> str:
     except Exception as worse:
         said = f"(no text: {type(worse).__name__})"
     return " ".join(f"{type(error).__name__}: {said[:1000]}".split())[:500]
+
+
+def _is_flat(value: dict[Any, Any]) -> bool:
+    """Whether it is a small mapping of texts, whole numbers and nothings: what nearly all entries of a ledger are."""
+    if len(value) > 64:
+        return False
+    for key, one in value.items():
+        kind = type(one)
+        if type(key) is not str or len(key) > MOST_TEXT:
+            return False
+        if kind is str:
+            if len(one) > MOST_TEXT:
+                return False
+        elif kind is int:
+            if not -MOST_NUMBER <= one < MOST_NUMBER:
+                return False
+        elif one is not None:
+            return False
+    return True
 
 
 def _is_plain(value: Any) -> bool:
