@@ -68,7 +68,11 @@ class Given:
 @click.option("--shift", metavar="TIME", help="Each run's rollouts start later by a draw of up to so much.")
 @click.option("--jobs", type=click.IntRange(1), metavar="N", help="Processes that play; else one a core.")
 @click.option("--executor", metavar="dask://HOST:PORT", help="Play on the workers of a Dask scheduler (extra dask).")
-@click.option("--calibrate", is_flag=True, help="Measure real beats on this machine: cost in processor time (12 s).")
+@click.option(
+    "--calibrate",
+    is_flag=True,
+    help="Measure real beats on this machine (12 s): cost in processor time. An objective for cpu does so too.",
+)
 @click.option("-o", "--output", metavar="DIR", help="Keep advice and tables in a new or empty directory.")
 @click.option("--yes", is_flag=True, help=f"Play even if there are more than {MANY:,} runs.")
 @click.option("--json", "as_json", is_flag=True, help="The advice as JSON on standard output.")
@@ -148,13 +152,14 @@ def cadence(given: Given) -> int:
     ask, wanted, path = Ask(objectives, shift_ns), _wanted(given), find(given.scenario)
     _affordable(given, wanted, sets, path, ask)
     laid = lay(path, sets, wanted, given.seeds)
-    measurable(objectives, laid.cells[0].scenario, given.calibrate, shift_ns)
+    is_calibrated = given.calibrate or any(one.name == "cpu" for one in objectives)
+    measurable(objectives, laid.cells[0].scenario, is_calibrated, shift_ns)
     with ExitStack() as stack:
         staging = stack.enter_context(Staging(given.output)) if given.output is not None else None
         if staging is not None:
             staging.claim()
         where = stack.enter_context(_where(given, laid))
-        cpu_s, calibration = _calibrated(given, laid.cells[0].scenario) if given.calibrate else (None, ())
+        cpu_s, calibration = _calibrated(given, laid.cells[0].scenario) if is_calibrated else (None, ())
         asked = advise.Asked(objectives, given.statistic, cpu_s)
         played = play(laid, range(len(laid.cells)), laid.seeds, ask, where, pace("runs", quiet=given.quiet))
         cells = [advise.cell_of(place, numbers, asked) for place, numbers in played.items()]

@@ -29,7 +29,7 @@ COSTS = {
     "ops/s": "agents' file operations a second",
     "wakes/s": "wake-ups a second (beats and rebuilds)",
     "peak/s": "beats a second while most of them fall together",
-    "cpu": "share of one processor (measured, with --calibrate)",
+    "cpu": "share of one processor (real beats are measured on this host)",
 }
 _SHARES = ("applied", "at_end", "failed")
 _POSTLESS = ("violations", "gaps", "hazards", "failed", "beats", "beats_per_s", "ops_per_s", "wakes_per_s")

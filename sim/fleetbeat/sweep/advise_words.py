@@ -46,6 +46,8 @@ def text(told: Told) -> str:
         blocks.append("\n".join(["Warnings", *(item(safe(line)) for line in told.warnings)]))
     if told.calibration:
         blocks.append("\n".join(["Measured on this host", *(f"  {safe(line)}" for line in told.calibration)]))
+    else:
+        blocks.append("Processor time was not measured: --calibrate plays real beats on this host.")
     blocks.append("\n".join(["Methods", *(item(line) for line in _methods(told))]))
     blocks.append(recommendation(told))
     return "\n\n".join(blocks) + "\n"
