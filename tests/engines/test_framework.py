@@ -8,6 +8,8 @@ from collections.abc import Iterable
 
 import pytest
 
+from fleetbeat.chance.choices import Overrides
+from fleetbeat.chance.step import Step
 from fleetbeat.engines import ENGINES
 from fleetbeat.engines.des import run
 from fleetbeat.engines.framework import turns_of
@@ -145,6 +147,17 @@ def test_what_users_ask_for_does_not_know_the_core() -> None:
             shared = min(len(asked), len(others))
             assert shared > 1
             assert asked[:shared] == others[:shared]
+
+
+def test_a_case_may_choose_for_the_workload_and_is_told_only_of_choices_that_nobody_made() -> None:
+    prompt, never = Step("a-0/s-0", 0, 0, "prompt"), Step("a-0/s-9", 0, 0, "prompt")
+    overrides = Overrides(bits={("workload", prompt): 1, ("workload", never): 1})
+    records = ENGINES.engine("des")(load(FLEET), overrides)
+    texts = [
+        r["fields"]["text"] for r in records if r.kind == "event" and r["type"] == "prompt" and r["agent"] == "a-0"
+    ]
+    assert "tidy the notes 0" in texts
+    assert [record["choice"] for record in records if record.kind == "choice.unmet"] == [f"bits of workload at {never}"]
 
 
 def test_a_torn_prompt_leaves_what_was_in_force() -> None:

@@ -56,7 +56,10 @@ def weave(
             woven.extend(merge(rest, *played, key=lambda record: record.t))
         except KeyboardInterrupt:
             end = Record(woven[-1].t, end.actor, end.kind, {"reason": "interrupted"})
-    return [*woven, end]
+    met = {
+        f"bits of {stream} at {step}" for stream, step in choices.used.bits
+    }  # the signal's engine asked for none of them
+    return [*(record for record in woven if record.kind != "choice.unmet" or record["choice"] not in met), end]
 
 
 def attacked_of(scenario: Scenario) -> frozenset[str]:
