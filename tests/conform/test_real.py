@@ -35,8 +35,12 @@ def _process(scenario: Scenario) -> Sequence[Record]:
 
 @pytest.mark.parametrize("name", ["reference", "claim"])
 def test_a_right_agent_is_as_specified_on_real_files_too(name: str) -> None:
+    """On a busy machine a rebuild may fall into the reference's own window, which its manifest admits: a row that differs
+    is played again. A wrong agent differs each time."""
     results = played(AGENTS / name, "process", ROWS)
-    assert [(result.row, result.why) for result in results if result.answer == "differs"] == []
+    differing = [result.row for result in results if result.answer == "differs"]
+    again = played(AGENTS / name, "process", [row for row in ROWS if row.id in differing]) if differing else []
+    assert [(result.row, result.why) for result in again if result.answer == "differs"] == []
     hidden = ["power"] if os.geteuid() == 0 else ["not-permitted", "power"]
     assert [result.row for result in results if result.answer == "not observable"] == hidden
 
