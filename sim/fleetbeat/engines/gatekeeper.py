@@ -12,6 +12,7 @@ from typing import Any, Protocol
 from fleetbeat.chance.choices import Choices
 from fleetbeat.chance.spread import draw
 from fleetbeat.chance.step import Step
+from fleetbeat.engines.delivery import Delivery
 from fleetbeat.engines.gates import Board, Sight, gate_of, wave_of, why_not
 from fleetbeat.scenario.model import Gate, Rollout
 
@@ -37,6 +38,19 @@ class Hands(Protocol):
     def close(self) -> None: ...
 
 
+class Posted(Protocol):
+    """An operator's work on one target, as it stands; see the engines' `Poster`. Times in ns, None: never."""
+
+    @property
+    def delivery(self) -> Delivery: ...
+    @property
+    def is_tried(self) -> bool: ...
+    @property
+    def written_at(self) -> int | None: ...
+    @property
+    def done_at(self) -> int | None: ...
+
+
 class Keeper:
     """`identity`: the rollout's id in the history; `wanted`: its body as text."""
 
@@ -47,6 +61,14 @@ class Keeper:
         self.board = Board(wanted)
         self.waves = waves
         self.looks = 0
+
+    def note(self, posters: Iterable[Posted]) -> None:
+        """What the operator knows of its own posts: those that were tried."""
+        for poster in posters:
+            if poster.is_tried:
+                seen = poster.done_at if self.rollout.verify == "effective" else None
+                at_ns = self.hands.now if poster.written_at is None else poster.written_at
+                self.board.post(poster.delivery.target, at_ns, seen)
 
     def before(self, number: int, targets: Sequence[str]) -> Waits:
         """Looks at what the wave's targets hold, if its gate wants to know; returns whether the plan goes on."""

@@ -56,7 +56,7 @@ def roll_out(world: World, rollout: Rollout, identity: str, waves: tuple[tuple[s
         _wave(world, identity, actor, end, number, "stopped" if stopped else "end", len(targets))
         if keeper is not None:
             hands.at = end
-            _note(keeper, rollout, posters)
+            keeper.note(posters)
             if not (yield from keeper.stop(number) if stopped else keeper.after(number, targets)):
                 return
             at_ns = world.now
@@ -64,15 +64,6 @@ def roll_out(world: World, rollout: Rollout, identity: str, waves: tuple[tuple[s
             return
         else:
             at_ns = world.now + (rollout.waves[number - 1].bake if rollout.waves else 0)
-
-
-def _note(keeper: Keeper, rollout: Rollout, posters: Sequence[Poster]) -> None:
-    """What the operator knows of its own posts: those that were tried."""
-    for poster in posters:
-        if poster.is_tried:
-            seen = poster.done_at if rollout.verify == "effective" else None
-            at_ns = keeper.hands.now if poster.written_at is None else poster.written_at
-            keeper.board.post(poster.delivery.target, at_ns, seen)
 
 
 class Hands:
